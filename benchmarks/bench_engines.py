@@ -28,6 +28,7 @@ from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.source import find_source
+from leastnoise.tables.statistics.registry import parse_query
 
 ENGINES = ("duckdb", "spark")
 ROUNDS = 3
@@ -39,7 +40,7 @@ Sums = Callable[[str], list[int]]
 def by_leastnoise(engine: str) -> Sums:
     def sums(path: str) -> list[int]:
         spec = parse(spec_of(source=path, engine=engine))
-        layout = lay_out_query(spec, spec.query[0])[0][0]
+        layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
         with source.open_engine(find_source(spec, Path())) as opened:
             return bounding.query_vector(opened, spec, layout, salt="").tolist()
 
@@ -49,7 +50,7 @@ def by_leastnoise(engine: str) -> Sums:
 def constants() -> tuple[float, int]:
     """The factor of a value in fixed point, and the largest integer that a person may add."""
     spec = parse(spec_of(source="rows.parquet"))
-    layout = lay_out_query(spec, spec.query[0])[0][0]
+    layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     assert isinstance(layout.bounding, InCells)
     return 2**layout.bits / 30, layout.bounding.integer_limits(bits=layout.bits)[0]
 

@@ -24,6 +24,7 @@ from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query, lay_out_ranks
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.statistics.registry import parse_query
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 3
 KEYS = {"plan": 3, "region": 20, "month": 12, "age": 5}
@@ -105,8 +106,8 @@ def ours(folder: Path, queries: list[Query], unit: str, most: int) -> None:
         text += f'[[query]]\nname = "q{index}"\nstatistics = {statistics}\n'
         text += f"group_by = {{ {by} }}\n" if by else ""
     spec = spec_file.loads(text)
-    layouts = [ways[0] for query in spec.query for ways in lay_out_query(spec, query)]
-    ranks = (lay_out_ranks(spec, query) for query in spec.query)
+    layouts = [ways[0] for query in spec.query for ways in lay_out_query(parse_query(spec, query))]
+    ranks = (lay_out_ranks(parse_query(spec, query)) for query in spec.query)
     layouts += [item.histogram for item in itertools.chain(*ranks)]
     with source.open_engine(source.find_source(spec, folder), threads=1) as engine:
         bounding.query_vectors(engine, spec, layouts, salt="")

@@ -27,6 +27,7 @@ from leastnoise.tables.rows import bounding
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.rows.source import find_source
+from leastnoise.tables.statistics.registry import parse_query
 
 ROWS = 10_000_000
 NAMES = tuple("abcde")
@@ -104,7 +105,7 @@ def child(kind: str, folder: Path) -> None:
     before = most_memory()
     spec = parse(spec_of(**SOURCES[kind]))
     start = time.perf_counter()
-    layout = lay_out_query(spec, spec.query[0])[0][0]
+    layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     source = find_source(spec, folder, given)
     with duckdb_engine.open_engine(source.rows, columns=source.columns) as engine:
         integers = bounding.query_vector(engine, spec, layout, salt="").tolist()

@@ -25,6 +25,7 @@ from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
+from leastnoise.tables.statistics.registry import parse_query
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 5
 SPEC = """
@@ -61,7 +62,7 @@ def make(folder: Path) -> None:
 
 def ours(folder: Path) -> list[int]:
     spec = spec_file.loads(SPEC)
-    ((layout,),) = lay_out_query(spec, spec.query[0])
+    ((layout,),) = lay_out_query(parse_query(spec, spec.query[0]))
     assert layout.bits == BITS
     result = source.find_source(spec, folder)
     with duckdb_engine.open_engine(result.rows, columns=result.columns) as engine:

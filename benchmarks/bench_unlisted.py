@@ -26,6 +26,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import exact, source
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input
+from leastnoise.tables.statistics.registry import parse_query
 
 ROWS, PERSONS, CODES, ROUNDS = 10_000_000, 2_000_000, 8_571, 3
 SALT = "5a" * 32
@@ -63,7 +64,7 @@ def make(folder: Path) -> None:
 def ours(folder: Path, unit: str, statistics: str) -> list[tuple[object, ...]]:
     limits = "" if unit == "row" else LIMITS
     spec = spec_file.loads(SPEC.format(unit=unit, statistics=statistics) + limits)
-    ((layout,),) = lay_out_query(spec, spec.query[0])
+    ((layout,),) = lay_out_query(parse_query(spec, spec.query[0]))
     value = 2**layout.bits
     result = source.find_source(spec, folder)
     assert isinstance(result.rows, Input)

@@ -26,6 +26,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.statistics.registry import parse_query
 from tests.quantile_laws import Law, mass_of, split_law
 
 _CANDIDATES = (0, 10, 1000)
@@ -84,7 +85,7 @@ class Both:
         """What one row adds, as the release reads it with these bounds."""
         pd.DataFrame({"x": [row]}).to_parquet(self.folder / "rows.parquet")
         spec = found_bounds.set_found_bounds(self.release.spec, {"x": bounds})
-        ((layout,),) = lay_out_query(spec, spec.query[0])
+        ((layout,),) = lay_out_query(parse_query(spec, spec.query[0]))
         result = source.find_source(spec, self.folder)
         with source.open_engine(result, threads=1) as engine:
             return bounding.query_vector(engine, spec, layout, salt="") / 2**layout.bits

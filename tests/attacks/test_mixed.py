@@ -20,6 +20,7 @@ from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.statistics.registry import parse_query
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_added, check_declared
 from tests.tables.reference import SALT
@@ -105,7 +106,10 @@ def attack(case: Case) -> None:
     _write_rows(folder, [])
     spec = spec_file.parse(case["spec"], folder=folder)
     layouts = [
-        layout for query in spec.query for ways in lay_out_query(spec, query) for layout in ways
+        layout
+        for query in spec.query
+        for ways in lay_out_query(parse_query(spec, query))
+        for layout in ways
     ]
     rows = source.find_source(spec, folder)
 

@@ -23,6 +23,7 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.statistics.registry import parse_query
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_added, check_declared
@@ -288,7 +289,9 @@ class Exact:
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
         self.layouts = [
-            item for part in lay_out_query(self.spec, self.spec.query[0]) for item in part
+            item
+            for part in lay_out_query(parse_query(self.spec, self.spec.query[0]))
+            for item in part
         ]
         self.found = source.find_source(self.spec, self.folder)
 

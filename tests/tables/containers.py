@@ -30,6 +30,7 @@ from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.expressions.rows import TYPES, Row, random_rows
 from tests.tables.reference import SALT, vector
@@ -230,7 +231,7 @@ def expected_integers(
             if kept is None or kept.value(row) is True
         ]
         frame = pd.DataFrame(listed, columns=["who", "x", "z"], dtype=object)
-        layout = lay_out_query(parsed, query)[0][0]
+        layout = lay_out_query(parse_query(parsed, query))[0][0]
         route = layout.bounding.to_record()
         results[raw["name"]] = layout, vector(frame, spec, raw, bits=layout.bits, way=route)
     return results

@@ -14,6 +14,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 
 
@@ -38,8 +39,8 @@ def integers(
     result = source.find_source(spec, folder, rows, release=release)
     layouts: dict[str, Layout] = {}
     for query in spec.query:
-        ranks = [lay_out_rank.histogram for lay_out_rank in lay_out_ranks(spec, query)]
-        for layout in itertools.chain(*lay_out_query(spec, query), ranks):
+        ranks = [lay_out_rank.histogram for lay_out_rank in lay_out_ranks(parse_query(spec, query))]
+        for layout in itertools.chain(*lay_out_query(parse_query(spec, query)), ranks):
             text = str(layout.bounding.to_record())
             of_margins = layout.margins and "cumulative" not in query.keys_of_sums
             read = layouts_read(layout) if of_margins else [layout]

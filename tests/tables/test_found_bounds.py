@@ -17,6 +17,7 @@ from leastnoise.report.page import report
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.statistics.registry import parse_query
 
 CANDIDATES = {"from": 0, "to": 1000, "step": 10}
 FIND: dict[str, Any] = {"find": True, "share": "0.02", "candidates": CANDIDATES}
@@ -175,10 +176,10 @@ def test_what_is_certified_is_the_same_for_all_bounds(neighbours: str) -> None:
             query=[{"name": "q", "statistics": statistics, "group_by": {"plan": [1, 2]}}],
         )
         spec = ln.Release(**raw).spec
-        (wide,) = lay_out_query(spec, spec.query[0])
+        (wide,) = lay_out_query(parse_query(spec, spec.query[0]))
         for pair in itertools.combinations(ends, 2):
             result = found_bounds.set_found_bounds(spec, {"x": pair})
-            (narrow,) = lay_out_query(result, result.query[0])
+            (narrow,) = lay_out_query(parse_query(result, result.query[0]))
             for item, other in zip(wide, narrow, strict=True):
                 assert item.sensitivities == other.sensitivities
                 assert (item.numbers, item.bits, item.uses) == (

@@ -250,7 +250,7 @@ class Sample:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Centre:
-    """Bounds on c − `anchor` if outputs are c + X; without such a c, `low` is above `high`.
+    """Bounds on c − `anchor` if outputs are c + X, X the claimed noise; low > high without such c.
 
     They follow from P(Y − anchor <= ends[0]) <= most and P(Y − anchor <= ends[1]) >= least.
     """

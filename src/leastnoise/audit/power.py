@@ -82,7 +82,7 @@ def detectable_below(claimed: float, trials: int, *, level: float, miss: float) 
 def centre_reach(
     law: ClaimedLaw, *, sizes: tuple[int, int], error: Fraction, miss: float
 ) -> tuple[float, float]:
-    """The distances from c down and up to the bounds of `law.centre_of`, which may be inf.
+    """The distances from c down and up to its bounds by `law.centre_of`; inf without a bound.
 
     Each distance is exceeded with probability `miss`. `sizes` are the number of outputs that
     choose the point, and the number of outputs that are counted.

@@ -251,8 +251,8 @@ def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Frac
     """Candidates for the number of steps by which a lattice from below is moved down.
 
     They are a tiny number, a number for which all cells lie slightly above their points, and
-    numbers that put one of the heaviest atoms on a point: otherwise it would be mixed with others.
-    The caller keeps the best.
+    numbers that put one of the heaviest atoms on a point, since an atom between points is mixed
+    with others. The caller keeps the best.
     """
     tiny = Fraction(1, 2**30)  # steps
     offsets = {tiny, Fraction(1, 2**14)}

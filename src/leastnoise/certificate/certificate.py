@@ -268,7 +268,7 @@ class Certificate:
         return rounded
 
     def about(self, neighbours: Neighbours) -> Self:
-        """This statement with stated neighbours; the shifts stay the same.
+        """This statement about the given neighbours; the shifts stay the same.
 
         Args:
             neighbours: "add-remove" or "replace-one".

@@ -54,7 +54,7 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """`upper - lower`, rounded up."""
+        """The difference `upper - lower`, rounded up."""
         return math.nextafter(self.upper - self.lower, math.inf) if self.upper > self.lower else 0.0
 
     def certainly_at_most(self, bound: Exact) -> bool:
@@ -124,7 +124,7 @@ _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 
 
 def exact(value: Exact, *, name: str) -> Fraction:
-    """`value` as the Fraction that it spells.
+    """Read `value` as the Fraction that it spells.
 
     Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio (surrounding
     blanks included), for inf and NaN, for sizes outside [1e-300, 1e300] except 0, and for
@@ -153,7 +153,7 @@ def exact(value: Exact, *, name: str) -> Fraction:
 def exact_where(
     value: Exact, *, name: str, holds: Callable[[Fraction], bool], expected: str
 ) -> Fraction:
-    """`value` exactly; raises InvalidArgument with the text `expected` unless `holds(value)`.
+    """Read `value` exactly; raises InvalidArgument with the text `expected` unless `holds(value)`.
 
     >>> exact_where("0.5", name="gamma", holds=lambda gamma: gamma <= 1, expected="gamma <= 1")
     Fraction(1, 2)
@@ -165,7 +165,7 @@ def exact_where(
 
 
 def exact_rows(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fraction, ...], ...]:
-    """Rows of numbers as Fractions; raises InvalidArgument like `exact`.
+    """Read rows of numbers as Fractions; raises InvalidArgument like `exact`.
 
     >>> exact_rows([["0.5", 1]], name="points")
     ((Fraction(1, 2), Fraction(1, 1)),)
@@ -200,7 +200,7 @@ def _parse(value: Exact, *, name: str) -> Fraction:
 
 
 def of_ints(number: Fraction) -> Fraction:
-    """`number` as a Fraction of Python ints: numpy's ints would overflow in arithmetic."""
+    """Convert `number` to a Fraction of Python ints: numpy's ints would overflow in arithmetic."""
     if type(number) is Fraction and type(number.numerator) is type(number.denominator) is int:
         return number
     return Fraction(operator.index(number.numerator), operator.index(number.denominator))

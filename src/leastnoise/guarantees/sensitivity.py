@@ -106,7 +106,7 @@ class Sensitivity(ABC):
 
     @abstractmethod
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """`radius` for checked arguments."""
+        """Compute `radius` for checked arguments."""
 
     def body(self, *, dimension: int) -> Body | None:
         """The convex hull of all shifts of R^dimension, exactly.
@@ -150,7 +150,7 @@ class Sensitivity(ABC):
             return None
 
     def rows(self, *, dimension: int) -> Rows | None:
-        """The moves of integers that a unit makes, as rows in cells.
+        """The moves of a unit, if the query is of integers that rows of the unit raise or lower.
 
         Args:
             dimension: Number of coordinates of the query.
@@ -165,23 +165,23 @@ class Sensitivity(ABC):
         return self._rows(_validate.dimension(dimension))
 
     def _body(self, dimension: int) -> Body | None:
-        """`body` for a checked argument."""
+        """Compute `body` for a checked argument."""
         del dimension
         return None
 
     def _rows(self, dimension: int) -> Rows | None:
-        """`rows` for a checked argument."""
+        """Compute `rows` for a checked argument."""
         del dimension
         return None
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """`additions` for a checked argument."""
+        """Compute `additions` for a checked argument."""
         del dimension
         return None
 
 
 def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
-    """`bound` exactly; raises InvalidArgument unless it is positive and finite."""
+    """Read `bound` exactly; raises InvalidArgument unless it is positive and finite."""
     number = exact(bound, name=name)
     if number <= 0:
         raise InvalidArgument(
@@ -194,7 +194,7 @@ def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
 
 
 def whole_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
-    """`bound` exactly; raises InvalidArgument unless it is an integer above 0."""
+    """Read `bound` exactly; raises InvalidArgument unless it is an integer above 0."""
     number = positive_bound(bound, name=name)
     if number.denominator != 1:
         raise InvalidArgument(name=name, value=str(bound)[:40], expected="a whole sensitivity")
@@ -319,7 +319,7 @@ def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
 
 
 def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivity:
-    """`value` if it is a sensitivity; raises InvalidArgument otherwise."""
+    """Return `value` if it is a sensitivity; raises InvalidArgument otherwise."""
     hint = "Give its bound, as in L2(1)."
     return _validate.instance(
         value, Sensitivity, name=name, like="a sensitivity like L2(1) or L1(1)", hint=hint

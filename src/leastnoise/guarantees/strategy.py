@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BITS = 24
-"""A's numbers are multiples of 2^−24, at most 1: the sums below fit an int64 for 2^11 rows."""
+"""A's numbers are multiples of 2^−24, at most 1: sums of 2^11 squares of differences fit an
+int64."""
 _UNIT = 1 << BITS
 MOST_SUMS = 1 << 11
 MOST_CELLS = 1000

@@ -425,8 +425,9 @@ class Vertices(Sensitivity):
 class Within(Sensitivity):
     """All shifts in `hull`, a body of `leastnoise.guarantees.bodies`.
 
-    A person has at most 5 rows, each in one of 18 cells, where it adds 1 to a count and at most 1
-    to a sum. Such a person moves 36 numbers by a vector of five times the hull of 18 squares:
+    For example, a person has at most 5 rows, each in one of 18 cells, where a row adds 1 to a count
+    and at most 1 to a sum. Such a person moves 36 numbers by a vector of five times the hull of 18
+    squares:
 
     >>> from leastnoise.guarantees.bodies.plain import Box
     >>> from leastnoise.guarantees.bodies.cells import Cells

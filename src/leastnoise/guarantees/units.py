@@ -1,4 +1,4 @@
-"""Sensitivities of a unit with several rows: `RowCounts` for disjoint cells, and `Added`."""
+"""Sensitivities of a unit with several rows: counts of disjoint cells, and moves in T or −T."""
 
 from __future__ import annotations
 

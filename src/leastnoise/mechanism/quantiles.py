@@ -177,7 +177,10 @@ def index_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
 
 
 def _contenders(words: NDArray[np.uint64], penalties: NDArray[np.float64]) -> list[int]:
-    """The indices of all candidates that may be the largest, including words beyond the table."""
+    """The indices of all candidates that may be the largest.
+
+    A candidate whose word lies beyond the table of exponentials may be.
+    """
     exponentials = EXPONENTIAL.look_up(words)
     scores = exponentials.values - penalties
     # absolute: the table's error 2^-40 and roundings of E < 12; relative to a penalty: its

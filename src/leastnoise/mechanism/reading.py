@@ -48,7 +48,7 @@ def as_exact(values: Values) -> Plain:
 
 
 def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
-    """Objects of those types as an array of floats or int64; None if that would round."""
+    """Convert an array of objects of the types `kinds` to floats or int64; None if that rounds."""
     if all(issubclass(kind, float) for kind in kinds):
         return array.astype(np.float64)
     if all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds):

@@ -153,9 +153,10 @@ class Question:
     All of `sensitivities` hold for the query; the search through one family is about one of them.
     With a `geometry` the noise goes through its map. The `budget` is for all `compositions`
     releases together, each of a Poisson sample if `sampling_rate` < 1. The `loss` is the expected
-    error of one release. Parameters other than the scale minimise it, if a family's source leaves
-    them open. `fixed` has the parameters that the user has set (numbers, and tuples of numbers).
-    `stated_neighbours` are the neighbours if neither the sensitivity nor sampling fixes them.
+    error of one release. Parameters other than the scale minimise it, unless a family's source
+    prescribes them. `fixed` has the parameters that the user has set (numbers, and tuples of
+    numbers). `stated_neighbours` are the neighbours if neither the sensitivity nor sampling fixes
+    them.
 
     The subject of a proof is another record, `Releases`: it has noise, and no budget.
 

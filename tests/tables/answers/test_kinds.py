@@ -17,6 +17,7 @@ from leastnoise.tables.answers.match_certificates import list_answers
 from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
+from leastnoise.tables.statistics.registry import parse_query
 
 PLANS = [1, 2, 3, 4]
 SPEC: dict[str, Any] = {
@@ -80,7 +81,7 @@ def test_the_kind_with_the_most_given_keys_answers(lay_out_query: SpecLayout) ->
     for query in lay_out_query.spec.query:
         given = query.keys_of_sums
         assert [kind.keys_of_sums for kind in kinds_of_sums(query)] == [given] * bool(given)
-        assert kind_of(lay_out_query.spec, query).keys_of_sums == given
+        assert kind_of(parse_query(lay_out_query.spec, query)).keys_of_sums == given
     (nested,) = (query for query in SPEC["query"] if query["name"] == "nested")
     with pytest.raises(SpecError, match="at least one table"):
         spec_file.lay_out({**SPEC, "query": [{**nested, "margins": []}]})
@@ -89,9 +90,9 @@ def test_the_kind_with_the_most_given_keys_answers(lay_out_query: SpecLayout) ->
 @pytest.mark.dense
 def test_a_plan_is_read_back_from_its_certificate(lay_out_query: SpecLayout) -> None:
     mechanism = plan(lay_out_query)
-    assert {kind_of(lay_out_query.spec, query) for query in lay_out_query.spec.query} == {
-        *KINDS
-    } - {
+    assert {
+        kind_of(parse_query(lay_out_query.spec, query)) for query in lay_out_query.spec.query
+    } == {*KINDS} - {
         SERIES,
         SELECTION,
     }

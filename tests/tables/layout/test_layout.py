@@ -21,6 +21,7 @@ from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.statistics.registry import parse_query
 
 
 def counting(dimension: int, most: int, bound: int = 1) -> CountingQueries:
@@ -51,8 +52,8 @@ def layout(
     statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
 ) -> Layout:
     spec = parsed(statistics, keys=keys, unit=unit, clip=clip)
-    ((first, *_),) = lay_out_query(spec, spec.query[0])  # as the limits say; others fill all cells
-    return first
+    ((first, *_),) = lay_out_query(parse_query(spec, spec.query[0]))
+    return first  # as the limits say; others fill all cells
 
 
 def largest(shape: Layout, norm: str, *, rows: int) -> Fraction:
@@ -124,14 +125,17 @@ def test_rows_with_a_value_and_rows_without_move_within_the_hull_of_a_box_and_on
 def test_persons_and_rows_of_a_query_are_two_parts() -> None:
     """A person adds 1 to a cell's persons, and as much as five to its rows."""
     spec = parsed(["count", "count_units", "sum(b)"], keys=3, clip={"max_rows": 5})
-    (rows,), (persons,) = lay_out_query(spec, spec.query[0])
+    (rows,), (persons,) = lay_out_query(parse_query(spec, spec.query[0]))
     assert (rows.label, persons.label) == ("q.rows", "q.persons")
     assert (rows.places, persons.places) == ((0, 2), (1,))
     box = Box(bounds=[5, 5])
     assert rows.sensitivities[0] == Within(Cells(bodies=[box], copies=[3]))
     assert persons.sensitivities[0] == counting(3, 3)
     spec = parsed(["count_units", "count"], keys=3, clip={"max_rows": 5})
-    assert [part.label for (part,) in lay_out_query(spec, spec.query[0])] == ["q.persons", "q.rows"]
+    assert [part.label for (part,) in lay_out_query(parse_query(spec, spec.query[0]))] == [
+        "q.persons",
+        "q.rows",
+    ]
 
 
 COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
@@ -190,7 +194,7 @@ def test_a_box_where_all_cells_may_move_at_once() -> None:
 
 def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
     spec = parsed(["count"], keys=9, clip={"max_rows": 5, "l1": 4, "l2": 3})
-    boundings = [shape.bounding for shape in lay_out_query(spec, spec.query[0])[0]]
+    boundings = [shape.bounding for shape in lay_out_query(parse_query(spec, spec.query[0]))[0]]
     by_number = InCells(per_cell=Fraction(4), total=Fraction(4), by_number=True)
     assert boundings == [COUNT_OF_5, by_number, InBall(squared=Fraction(9))]
 
@@ -263,7 +267,7 @@ PROMISED = (
 
 def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
     spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
-    ((shape,),) = lay_out_query(spec, spec.query[0])
+    ((shape,),) = lay_out_query(parse_query(spec, spec.query[0]))
     assert shape.missing == (
         "Rows without a value of gaps are left out of its mean and count.",
         "A missing value of b counts as 0.",
@@ -279,7 +283,7 @@ def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
     query = spec_file.parse(
         spec_file.to_dict(spec) | {"query": [{"name": "q", "conditions": where}]}
     )
-    ((shape,),) = lay_out_query(spec, query.query[0])
+    ((shape,),) = lay_out_query(parse_query(spec, query.query[0]))
     assert shape.missing == (
         "A missing value of b counts as 0.",
         "A condition on other is false where the value is missing.",

@@ -25,6 +25,7 @@ from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.declared import check_declared, gauge
 from tests.tables.reference import SALT
 
@@ -114,7 +115,11 @@ class Bounded:
         self.spec = spec_file.parse(raw | {"query": [*raw["query"], WHO]})
 
     def layouts(self) -> list[Layout]:
-        return [shape for part in lay_out_query(self.spec, self.spec.query[0]) for shape in part]
+        return [
+            shape
+            for part in lay_out_query(parse_query(self.spec, self.spec.query[0]))
+            for shape in part
+        ]
 
     def vectors(self, layout: Layout) -> list[list[Fraction]]:
         """Return one vector per person; each person has separate cells, or a separate release."""
@@ -213,7 +218,7 @@ def of(statistics: list[str], limits: dict[str, Any] | None, *, towns: int) -> L
         {"group_by": {"town": keys}} if towns > 1 else {}
     )
     spec = spec_file.parse(raw_spec(limits, [query]))
-    return lay_out_query(spec, spec.query[0])[0][0]
+    return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
 
 
 def counting(dimension: int, most: int, bound: int = 1) -> ln.CountingQueries:

@@ -18,6 +18,7 @@ from leastnoise.tables.plan import least_epsilon
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.results.table import values_of
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.resealed import verify_resealed
 
 ROWS = "person,plan,visits\n" + "".join(
@@ -78,7 +79,7 @@ def worst(plan: Any) -> float:
 def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, rows: int) -> None:
     """Over all noisy sums beside a count of `rows`, the widest interval and the largest std."""
     planned = release(folder, USE)
-    layout = lay_out_query(planned.spec, planned.spec.query[0])[0][0]
+    layout = lay_out_query(parse_query(planned.spec, planned.spec.query[0]))[0][0]
     uses = layout.uses[-1]
     noise = [NoiseError(std=1.0, half95=2.0, half975=3.0, half983=3.5)] * len(layout.components)
     total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0, half983=27.0)

@@ -14,6 +14,7 @@ from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.registry import parse_query
 
 CELLS = 2_000
 BOUNDS = [[0, 10], [-1, 1], [1e9, 1e9 + 1], [-1e-9, 3e9]]
@@ -48,7 +49,7 @@ def draw_values(
         },
         folder=Path(),
     )
-    ((layout,),) = lay_out_query(spec, spec.query[0])
+    ((layout,),) = lay_out_query(parse_query(spec, spec.query[0]))
     random = np.random.default_rng(seed)
     noise = [
         NoiseError(std=std, half95=2 * std, half975=2.3 * std, half983=2.5 * std)

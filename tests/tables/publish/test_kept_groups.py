@@ -23,6 +23,7 @@ from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.results.table import Table, select_groups, table_of
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.resealed import verify_resealed
 from tests.tables.unlisted import spec_of
 
@@ -45,7 +46,7 @@ def raw_of(**query: Any) -> dict[str, Any]:
 
 def layout(**query: Any) -> Layout:
     spec = spec_file.parse(raw_of(**query))
-    return lay_out_query(spec, spec.query[0])[0][0]
+    return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
 
 
 def released(folder: Path, kind: str = "json", **query: Any) -> Path:

@@ -16,6 +16,7 @@ from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.results.table import Table, table_of
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import published
 
 NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414, half983=2.3940)] * 9
@@ -30,7 +31,7 @@ def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
         "query": [{"name": "q", **query}],
     }
     spec = spec_file.parse(raw)
-    return lay_out_query(spec, spec.query[0])[0][0]
+    return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
 
 
 def test_counts_and_sums_are_in_their_own_units() -> None:

@@ -31,6 +31,7 @@ from leastnoise.tables.results.table_files import (
     write_table,
 )
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.registry import parse_query
 
 KINDS = ["csv", "json", "parquet"]
 HOSTILE = [
@@ -63,7 +64,7 @@ def layout(**query: Any) -> Layout:
         "query": [{"name": "q", "statistics": ["count"], **query}],
     }
     spec = spec_file.parse(raw)
-    return lay_out_query(spec, spec.query[0])[0][0]
+    return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
 
 
 def table(part: Layout) -> Table:

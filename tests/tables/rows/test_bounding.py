@@ -19,6 +19,7 @@ from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.declared import check_declared
 from tests.tables.integers import integers
 from tests.tables.reference import SALT, vector
@@ -151,7 +152,9 @@ def rows(count: int, seed: int) -> pd.DataFrame:
 
 def layouts_of(raw: dict[str, Any], index: int) -> tuple[Layout, ...]:
     spec = spec_with(raw, index)
-    return tuple(layout for part in lay_out_query(spec, spec.query[0]) for layout in part)
+    return tuple(
+        layout for part in lay_out_query(parse_query(spec, spec.query[0])) for layout in part
+    )
 
 
 def spec_with(raw: dict[str, Any], index: int) -> Spec:

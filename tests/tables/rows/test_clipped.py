@@ -11,6 +11,7 @@ import pytest
 
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import exact, rows, spec_of
 
@@ -143,7 +144,7 @@ def test_rows_in_no_group_are_counted(tmp_path: Path, groups: dict[str, Any], un
     raw = rest_spec(groups, privacy={"unit": unit, "epsilon": 1}, contribution=limits)
     expected = in_no_group(frame, raw)
     assert 0 < expected < len(frame)
-    (layout,) = lay_out_query(spec := spec_file.parse(raw), spec.query[0])[0]
+    (layout,) = lay_out_query(parse_query(spec := spec_file.parse(raw), spec.query[0]))[0]
     wanted = [expected << layout.bits]
     assert list(integers(raw, tmp_path).values()) == [wanted]
 
@@ -169,7 +170,7 @@ def test_one_unit_moves_the_count_of_the_rest_by_one(tmp_path: Path, unit: str) 
     frame = rows(200, seed=4)
     limits = None if unit == "row" else {"max_rows": 3}
     raw = rest_spec(PUBLIC[1], privacy={"unit": unit, "epsilon": 1}, contribution=limits)
-    (layout,) = lay_out_query(spec := spec_file.parse(raw), spec.query[0])[0]
+    (layout,) = lay_out_query(parse_query(spec := spec_file.parse(raw), spec.query[0]))[0]
     assert layout.l1 == 1
     units = frame.index if unit == "row" else frame["person"]
     frame.to_parquet(tmp_path / "rows.parquet")

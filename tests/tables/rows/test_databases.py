@@ -16,6 +16,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import databases
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
@@ -35,7 +36,7 @@ def of_table(
     if table is not None:
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
-    layout = lay_out_query(spec, spec.query[0])[0][0]
+    layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     rows_source = source.find_source(spec, folder)
     with source.open_engine(rows_source) as opened:
         return bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
@@ -113,7 +114,7 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
     query = [{"name": "q", "statistics": ["sum(x)"]}]
     (vector,) = of_table(tmp_path, "odd.sqlite", "odd", TYPES, query=query)
     spec = spec_file.parse(raw_spec("a.parquet") | {"query": query})
-    bits = lay_out_query(spec, spec.query[0])[0][0].bits
+    bits = lay_out_query(parse_query(spec, spec.query[0]))[0][0].bits
     # 1 + 3 + 5 + 7 + 3.7, and 2^62 clamped to 8, all of them in eighths
     assert vector / 2**bits == pytest.approx((1 + 3 + 5 + 7 + 3.7 + 8) / 8, rel=1e-5)
 

@@ -19,6 +19,7 @@ import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 from tests.tables.several import ROWS, raw_spec
 
@@ -47,7 +48,7 @@ def answers(given: ln.Release) -> list[list[int]]:
     rows_source = source.find_source(given.spec, given._folder, given._frame)
     vectors: list[list[int]] = []
     for query in given.spec.query:
-        layout = lay_out_query(given.spec, query)[0][0]
+        layout = lay_out_query(parse_query(given.spec, query))[0][0]
         with source.open_engine(rows_source) as engine:
             vectors.append(bounding.query_vector(engine, given.spec, layout, salt=SALT).tolist())
     return vectors

@@ -20,6 +20,7 @@ from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import MAX_TEXT
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables import hostile
 from tests.tables.reference import SALT
 
@@ -108,7 +109,7 @@ def answers(
     with source.open_engine(rows_source, threads=1) as engine:
         for query in spec.query:
             vectors.append([])
-            for layout, *_ in lay_out_query(spec, query):
+            for layout, *_ in lay_out_query(parse_query(spec, query)):
                 vector = bounding.query_vector(engine, spec, layout, salt=SALT)
                 vectors[-1] += [int(value) >> layout.bits for value in vector]
     return vectors

@@ -11,6 +11,7 @@ import pytest
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, exact, source
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 
 LARGEST = 2**63 - 1
@@ -33,7 +34,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
             ],
         }
     )
-    layouts = (lay_out_query(spec, query)[0][0] for query in spec.query)
+    layouts = (lay_out_query(parse_query(spec, query))[0][0] for query in spec.query)
     whole, grouped = (dataclasses.replace(layout, bits=50) for layout in layouts)
     for rows in (5_000, 8_191, 8_192, 8_193, 20_000):
         pd.DataFrame({"k": 7, "y": [value] * rows}).to_parquet(tmp_path / "rows.parquet")
@@ -60,7 +61,7 @@ def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) ->
             "query": [{"name": "q", "statistics": [statistic]}],
         }
     )
-    layout = lay_out_query(spec, spec.query[0])[0][0]
+    layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     item = 2**layout.bits
     for y, value in ((-1e300, -item), (1e15, -item), (1e15 + 0.125, 0), (1e300, item)):
         pd.DataFrame({"y": [y]}).to_parquet(tmp_path / "rows.parquet")

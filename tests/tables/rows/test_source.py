@@ -19,6 +19,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import CsvFile
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 
 TYPES = {"who": "int", "plan": "text", "x": "float", "n": "int", "ok": "bool"}
@@ -45,7 +46,7 @@ def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
 def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     """The count of rows and the exact sums in each group, sums in units of their largest value."""
     spec = spec_file.parse(raw or raw_spec())
-    layout = lay_out_query(spec, spec.query[0])[0][0]
+    layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     rows_source = source.find_source(spec, folder)
     with source.open_engine(rows_source) as engine:
         rows_source = bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits

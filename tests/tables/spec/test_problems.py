@@ -11,8 +11,7 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.tables.answers import kinds
 from leastnoise.tables.parse import checks, spec_file
-from leastnoise.tables.spec.model import Spec
-from leastnoise.tables.spec.query import Query
+from leastnoise.tables.statistics.registry import ParsedQuery
 from tests.tables.spec.test_spec import GOOD, problems
 
 
@@ -268,9 +267,9 @@ def test_a_spec_is_checked_once_with_the_queries_that_it_asks_for(
 ) -> None:
     texts: list[str] = []
 
-    def lay_out_query(spec: Spec, query: Query) -> Any:
-        texts.append(query.name)
-        return kinds.lay_out_query(spec, query)
+    def lay_out_query(parsed: ParsedQuery) -> Any:
+        texts.append(parsed.query.name)
+        return kinds.lay_out_query(parsed)
 
     monkeypatch.setattr(checks, "lay_out_query", lay_out_query)
     text = ASKING.replace('name = "use_by_plan"', 'name = "use_by_plan"\nclipping = "0.1"')

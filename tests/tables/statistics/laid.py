@@ -12,6 +12,7 @@ from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.statistics.base import FourColumns, Ingredients, NoiseError, Statistic
+from leastnoise.tables.statistics.registry import parse_query
 
 
 def layout(statistics: list[str], *, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
@@ -24,7 +25,7 @@ def layout(statistics: list[str], *, columns: dict[str, Any] | None = None, **qu
         "query": [{"name": "q", "statistics": statistics, **query}],
     }
     spec = spec_file.parse(raw)
-    return lay_out_query(spec, spec.query[0])[0][0]
+    return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
 
 
 def normal(std: float) -> NoiseError:

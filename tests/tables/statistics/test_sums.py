@@ -23,6 +23,7 @@ from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.resealed import verify_resealed
 from tests.tables.statistics.test_fieller import GROUPS, drawn
 
@@ -88,7 +89,7 @@ def test_which_sums_are_made_of_a_count_and_values_about_the_middle(
     statistics: list[str], columns: dict[str, Any], made_of: int
 ) -> None:
     spec = spec_file.parse({"version": 1} | raw_of(statistics, **columns))
-    ((layout, *_),) = lay_out_query(spec, spec.query[0])
+    ((layout, *_),) = lay_out_query(parse_query(spec, spec.query[0]))
     index = next(i for i, statistic in enumerate(statistics) if statistic.startswith("sum"))
     assert len(layout.uses[index]) == made_of
     # nothing is summed that no statistic is made of
@@ -118,7 +119,7 @@ def test_sums_without_noise_are_those_of_the_rows(
     statistics = ["count", *(f"sum({name})" for name in BOUNDS)]
     raw = raw_of(statistics, missing=missing)
     spec = spec_file.parse({"version": 1} | raw)
-    ((layout,),) = lay_out_query(spec, spec.query[0])
+    ((layout,),) = lay_out_query(parse_query(spec, spec.query[0]))
     rows_source = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
     vector = ExactTotals.of(rows_source, spec, tell=lambda _: None).vector(layout)
     cells = vector.reshape(len(KEYS), -1) / 2.0**layout.bits

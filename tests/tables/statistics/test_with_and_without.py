@@ -28,6 +28,7 @@ from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.declared import check_declared, gauge
 from tests.tables.resealed import verify_resealed
 from tests.tables.statistics.test_fieller import GROUPS
@@ -52,7 +53,7 @@ def raw_of(statistics: list[str], **more: Any) -> dict[str, Any]:
 
 def layout_of(raw: dict[str, Any]) -> Layout:
     spec = spec_file.parse({"version": 1} | raw)
-    return lay_out_query(spec, spec.query[0])[0][0]
+    return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
 
 
 def block_of(raw: dict[str, Any]) -> NoisyPart:

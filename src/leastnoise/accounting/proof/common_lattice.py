@@ -286,7 +286,7 @@ def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> 
 def find_largest_finite_loss(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> Fraction:
-    """An upper bound on the finite losses of the pair for a removed record."""
+    """An upper bound on the finite losses of a release, for a record that is removed."""
     return (
         _reach(noise, sensitivity)
         if sampling_rate == 1

@@ -337,7 +337,10 @@ class SphericalEnvelope:
 
     @cached_property
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
-        """The constants A, B and V₁ of `_by_zeros`, and the bound of `_far_up` at V₁."""
+        """The constants A, B and V₁ of `_by_zeros`, and the bound of `_far_up` at V₁.
+
+        None for a low order or a large κ, where `_by_zeros` has no bound.
+        """
         nu = arb(self.law.order)
         part = self._kappa**2 / (nu * (nu + 2))
         if self.law.order < _HIGH or not part < arb(0.5):

@@ -183,7 +183,7 @@ A_BODY = instance_of(Body, like="a body")
 
 
 def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
-    """The point x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
+    """Read the point x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
     point = _validate.items(x, name="x", like=NUMBERS)
     if len(point) != dimension:
         raise InvalidArgument(
@@ -249,7 +249,7 @@ def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
 
 
 def positive(value: Exact, *, name: str) -> Fraction:
-    """`value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
+    """Read `value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
     number = exact(value, name=name)
     if not SMALLEST_SQUARED <= number <= LARGEST_SQUARED:
         expected = f"1e-140 <= {name} <= 1e140"

@@ -149,7 +149,7 @@ _LARGEST_TERM = 1_000
 
 
 def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | None:
-    """The exponent p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000."""
+    """Read the exponent p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000."""
     if value is None:
         return None
     p = exact(value, name=name)
@@ -163,7 +163,7 @@ def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | No
 
 
 def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> tuple[Fraction, ...]:
-    """The r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
+    """Read the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
 
     `parts` names the record's field whose entries have these radii.
     """

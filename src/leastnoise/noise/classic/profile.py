@@ -152,7 +152,10 @@ def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: fl
 
 
 def truncated_laplace_quantile(noise: TruncatedLaplace, outside: float) -> float:
-    """The t with P(|X| > t·scale) = outside, from P(|X| <= t) = (1 − e^(−t))/(1 − e^(−radius))."""
+    """The t with P(|X| > t·scale) = outside.
+
+    P(|X| <= t·scale) = (1 − e^(−t))/(1 − e^(−radius)).
+    """
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 

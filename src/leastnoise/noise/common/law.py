@@ -365,9 +365,10 @@ class StepNoise(Noise):
 def nearest_cells(
     noise: Noise, x: ArrayLike, *, cells: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Each |x| as a multiple of scale/cells, rounded to an integer, and flags for exact multiples.
+    """Each |x| as a multiple of scale/cells, rounded to an integer, and flags for exact ones.
 
-    Both arrays have the shape of `x` without its last axis.
+    A multiple counts as exact if it is within 1e-9·(1 + n) of its integer n. Both arrays have the
+    shape of `x` without the last axis.
     """
     lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
     cells_from_zero = lengths * (cells / float(noise.scale))

@@ -229,9 +229,9 @@ def find_root(
 ) -> float:
     """A factor with gap <= 0 near the root; the gap decreases.
 
-    It takes secant steps in the logarithm of the factor, inside a bracket. Far from the largest
-    loss ln δ is nearly linear, and close to it δ is. If secants of ln δ stall, secants of δ are
-    tried, and then the middle of the bracket.
+    It takes secant steps in the logarithm x of the factor, inside a bracket. Usually ln δ is nearly
+    linear in x; where ε is close to the largest loss of all releases, δ itself is. If secants of ln
+    δ stall, secants of δ are tried, and then the middle of the bracket.
     """
     left, right = _bracket(gap, low, high)
     last, before = (left, right) if left.x > math.log(low) else (right, left)

@@ -63,7 +63,7 @@ class Lattice:
 
     @cached_property
     def total(self) -> int:
-        """The sum of the weights over all whole k."""
+        """The sum of the weights over all integers k."""
         return 2 * sum(self.masses) - self.masses[0]
 
     @property
@@ -105,7 +105,7 @@ class LatticeNoise(Noise):
         return Lattice(cells=self.cells, masses=self.masses)
 
 
-# Step densities whose steps are even: a law on a lattice, spread evenly over its cells.
+# Step densities with steps of equal width: a law on a lattice, spread evenly over its cells.
 
 
 class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] - frozen fields
@@ -215,7 +215,7 @@ class DiscreteStaircase(LatticeNoise):
 @final
 @record()
 class Optimal(LatticeStepNoise):
-    """Step density of even steps: X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|].
+    """Density in steps of equal width: X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|].
 
     U is uniform on (−½, ½). At a lattice shift j·scale/cells, δ(ε) is a finite sum. Between lattice
     shifts it is linear in the shift. `design` chooses the masses.

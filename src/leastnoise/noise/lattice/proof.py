@@ -28,7 +28,7 @@ from leastnoise.noise.question import Releases
 
 
 def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the supremum of δ(ε) over |v| <= shift for even steps.
+    """Enclose the supremum of δ(ε) over shifts |v| <= shift, for steps of equal width.
 
     H is linear between lattice shifts (theory/noise.md §4), so that the supremum is at a lattice
     shift or at the longest shift. The sign of v doesn't matter, by symmetry.

@@ -42,8 +42,8 @@ def variance_of_sum(
     """The variance of S, given the variance v_l of a node for each level (root first).
 
     Two children of a node have the covariance (v_l − b v_{l+1})/(b(b − 1)), b = b_{l+1}, since all
-    children are alike. Two nodes further down have this covariance divided by the numbers of nodes
-    there.
+    children are alike. Two nodes further down, one below each child, have this covariance divided
+    by n², where n nodes of their level are below a child.
     """
     last = _last(fixed)
     summed = [1 if is_fixed else b for is_fixed, b in zip(fixed, branches, strict=True)][:last]

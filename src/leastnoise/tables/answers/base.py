@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Ends, NoiseError
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
     Problem = tuple[str, str]
     """The key of the spec that is wrong, and the reason."""
@@ -493,7 +494,7 @@ class QueryKind(ABC):
         """The names of the tables that a query publishes, and of their files."""
         return [query.name]
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of a query that asks for this kind; `path` is the query's key in the spec."""
         yield from ()
 

@@ -22,7 +22,7 @@ from leastnoise.tables.answers.weighted.questions import SumQueries
 from leastnoise.tables.layout.lay_out import reads_tree
 from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.statistics.base import Statistic
-from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
+from leastnoise.tables.statistics.registry import parse_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 PLAIN, UNLISTED, KEYS = PlainQueries(), UnlistedQueries(), KeyQueries()
 SERIES, SELECTION = SeriesQueries(), SelectionQueries()
@@ -53,8 +54,9 @@ BY_CHANCE, BY_TREE, OF_UNLISTED = QuantilesByChance(), QuantilesByTree(), Quanti
 _RANKS = "quantiles are chosen by a mechanism whose noise isn't Gaussian"
 
 
-def kind_of(spec: Spec, query: Query) -> QueryKind:
+def kind_of(parsed: ParsedQuery) -> QueryKind:
     """The kind of a query, which answers everything except quantiles."""
+    spec, query = parsed.spec, parsed.query
     if spec.series is not None and spec.series.totals:
         return SERIES
     if query.by is not None:
@@ -62,14 +64,14 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
     kind = next(kinds_of_sums(query), PLAIN)
     if not spec.has_unlisted_keys(query):
         return kind
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if any(statistic.of_all_groups for statistic in asked):
+    if any(statistic.of_all_groups for statistic in parsed.statistics):
         return kind
     return UNLISTED if query.statistics or query.histogram or query.conditions else KEYS
 
 
-def quantile_kind(spec: Spec, query: Query) -> QuantileKind:
+def quantile_kind(parsed: ParsedQuery) -> QuantileKind:
     """The method for the quantiles of a query."""
+    spec, query = parsed.spec, parsed.query
     if not reads_tree(spec, query):
         return BY_CHANCE
     return OF_UNLISTED if spec.has_unlisted_keys(query) else BY_TREE
@@ -84,58 +86,60 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
             yield kind
 
 
-def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def sum_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Problems of the tables of sums for which a query asks, even if its kind excludes them."""
-    kind_of_query = kind_of(spec, query)
+    kind_of_query = kind_of(parsed)
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()
-    sums = [*kinds_of_sums(query)]
+    sums = [*kinds_of_sums(parsed.query)]
     for kind in (*first, *sums):
-        yield from kind.problems(spec, query, path)
+        yield from kind.problems(parsed, path)
     if first and sums:
         yield path, kind_of_query.why_no_sums
 
 
-def why_no_clipping(spec: Spec, query: Query) -> str:
+def why_no_clipping(parsed: ParsedQuery) -> str:
     """The reason why losses to this query's limits can't be reported; "" if they can."""
-    kinds = (*kinds_of_sums(query), kind_of(spec, query))
+    kinds = (*kinds_of_sums(parsed.query), kind_of(parsed))
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
 
 
-def why_no_rho(spec: Spec, query: Query) -> str:
+def why_no_rho(parsed: ParsedQuery) -> str:
     """The reason why not all noise of a query can be Gaussian; "" if it can."""
-    return _RANKS if quantiles_by_column(query) else kind_of(spec, query).why_no_rho
+    return _RANKS if parsed.quantiles else kind_of(parsed).why_no_rho
 
 
-def file_names(spec: Spec, query: Query) -> list[str]:
+def file_names(parsed: ParsedQuery) -> list[str]:
     """The names of the tables that a query publishes, and of their files."""
-    totals = (SERIES,) if kind_of(spec, query) is SERIES else ()
-    return next(chain(totals, kinds_of_sums(query)), PLAIN).file_names(query)
+    totals = (SERIES,) if kind_of(parsed) is SERIES else ()
+    return next(chain(totals, kinds_of_sums(parsed.query)), PLAIN).file_names(parsed.query)
 
 
-def lay_out_query(spec: Spec, query: Query) -> Parts:
+def lay_out_query(parsed: ParsedQuery) -> Parts:
     """The layouts of each part of a query: alternatives, one for each bounding of a unit.
 
     All layouts of a part have the same cells. A query of quantiles alone has no part here: see
     `lay_out_ranks`. Raises LayoutError if a part has no layout.
     """
+    spec = parsed.spec
     by_row = spec.privacy.by_row
     asked = {
         index: (statistic, statistic.components(spec, by_row=by_row))
-        for index, statistic in enumerate(known_statistics(query, by_row=by_row))
+        for index, statistic in enumerate(parsed.statistics)
         if isinstance(statistic, Statistic)
     }
-    return kind_of(spec, query).lay_out(spec, query, asked)
+    return kind_of(parsed).lay_out(spec, parsed.query, asked)
 
 
-def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
+def lay_out_ranks(parsed: ParsedQuery) -> tuple[QuantileLayout, ...]:
     """The layouts of the quantiles of a query, one for each column."""
-    return quantile_kind(spec, query).lay_out(spec, query)
+    return quantile_kind(parsed).lay_out(parsed.spec, parsed.query)
 
 
 def lay_out_spec(spec: Spec) -> SpecLayout:
     """A spec without problems, with the layouts of its queries."""
+    queries = parse_queries(spec)
     return SpecLayout(
         spec=spec,
-        queries=tuple(lay_out_query(spec, query) for query in spec.query),
-        quantiles=tuple(lay_out_ranks(spec, query) for query in spec.query),
+        queries=tuple(map(lay_out_query, queries)),
+        quantiles=tuple(map(lay_out_ranks, queries)),
     )

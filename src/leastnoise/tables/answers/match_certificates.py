@@ -9,6 +9,7 @@ from leastnoise.tables.answers.base import JOIN
 from leastnoise.tables.answers.kinds import KINDS, kind_of, quantile_kind
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
 from leastnoise.tables.noise.shared_draws import list_draw_queries
+from leastnoise.tables.statistics.registry import parse_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +26,14 @@ def list_answers(layouts: SpecLayout) -> list[Answer]:
     """The answers to all queries of a spec; the answers that share draws come first."""
     queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
-    kinds = {query.name: kind_of(layouts.spec, query) for query in layouts.spec.query}
+    parsed_queries = parse_queries(layouts.spec)
+    kinds = {parsed.query.name: kind_of(parsed) for parsed in parsed_queries}
     for query in queries:
         places[query.label] = query.index
         by_kind[kinds[query.name]].append(query)
     answers = [answer for kind in KINDS for answer in kind.list_answers(layouts, by_kind[kind])]
     answers.sort(key=lambda answer: (not answer.shares_draws, places[answer.labels[0]]))
-    plans = [quantile_kind(layouts.spec, query).find_plan_type() for query in layouts.spec.query]
+    plans = [quantile_kind(parsed).find_plan_type() for parsed in parsed_queries]
     return [*answers, *list_quantiles(layouts, plans, first=len(queries))]
 
 

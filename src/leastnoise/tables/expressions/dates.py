@@ -186,7 +186,7 @@ def _years_between(start: Expression, end: Expression) -> Expression:
 
 
 def _quotient(value: Expression, divisor: int) -> Expression:
-    """The whole quotient, rounded toward 0."""
+    """The quotient of a whole number by `divisor`, rounded toward 0."""
     rest = _int("%", value, _whole(divisor))
     return _int("/", _int("-", value, rest), _whole(divisor))
 

@@ -127,7 +127,7 @@ class Layout(TableShape):
 
     @property
     def _all_count(self) -> bool:
-        """True if the bounding never drops a unit from a group, by the columns' construction."""
+        """True if, by construction, a unit is in no more groups than its bounding allows."""
         known, most = self.groups_of_unit, self.bounding.most_groups
         return known is not None and (most is None or known <= most)
 

@@ -93,7 +93,7 @@ class DrawQuery:
 
     @property
     def numbers(self) -> int:
-        """D_i, the number of numbers of the query."""
+        """D_i, the count of the query's numbers."""
         return self.layouts[0].dimension
 
     @cached_property

@@ -14,15 +14,16 @@ from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, Query
 from leastnoise.tables.spec.values import LEAST, as_table_name
 from leastnoise.tables.statistics.quantiles import Quantile
-from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.registry import parse_queries
 from leastnoise.tables.statistics.totals import CountInNoGroup, CountOutside, CountOverLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.spec.column import Column
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import GroupBy
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 
 _LEAST = 'Not used with epsilon = "least".'
@@ -31,11 +32,11 @@ _WRITTEN = "Written by an earlier release: leave it out, so that this release fi
 _CANDIDATES = "candidates = { from = 0, to = 1000000, step = 1000 }"
 
 
-def asking_problems(spec: Spec) -> Iterator[Problem]:
+def asking_problems(spec: Spec, queries: Sequence[ParsedQuery]) -> Iterator[Problem]:
     """Yield the problems of keys that add queries, such as `clipping` and `rest`."""
-    for index, query in enumerate(spec.query):
-        path = f"query[{index}]"
-        if query.clipping is not None and (why := _why_no_clipping(spec, query)):
+    for index, parsed in enumerate(queries):
+        query, path = parsed.query, f"query[{index}]"
+        if query.clipping is not None and (why := _why_no_clipping(parsed)):
             yield f"{path}.clipping", why
         if query.rest is None:
             continue
@@ -44,18 +45,18 @@ def asking_problems(spec: Spec) -> Iterator[Problem]:
         if query.rest + (query.clipping or 0) >= 1:
             why = "Expected clipping + rest < 1: nothing would be left for the query itself."
             yield f"{path}.rest", why
-    yield from _check_bounds(spec)
+    yield from _check_bounds(spec, queries)
 
 
-def _why_no_clipping(spec: Spec, query: Query) -> str:
+def _why_no_clipping(parsed: ParsedQuery) -> str:
     """The reason why `clipping` can't be counted for this query; "" if it can."""
-    if query.conditions:
+    if parsed.query.conditions:
         return "Not used beside conditions."
-    if why := kinds.why_no_clipping(spec, query):
+    if why := kinds.why_no_clipping(parsed):
         return why
-    if spec.privacy.epsilon == LEAST:
+    if parsed.spec.privacy.epsilon == LEAST:
         return _LEAST
-    if known_statistics(query, by_row=spec.privacy.by_row) and not _count_losses(spec, query):
+    if parsed.statistics and not _count_losses(parsed):
         return "Nothing to count: there are no limits of rows or groups, and no bounds of columns."
     return ""
 
@@ -72,9 +73,9 @@ def _why_no_rest(spec: Spec, query: Query) -> str:
     return ""
 
 
-def problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield the problems of a query that counts clipped persons, or rows in no group."""
-    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    query, statistics = parsed.query, parsed.statistics
     if any(statistic.of_all_groups for statistic in statistics):
         if not all(statistic.of_all_groups for statistic in statistics):
             why = "Expected count_over_limits and count_outside in a separate query: they count "
@@ -85,18 +86,18 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if len(statistics) > 1:
             why = "Expected count_in_no_group in a separate query: other statistics use the rows "
             yield f"{path}.statistics", f"{why}in a group."
-        if why := query.rest is None and _why_no_rest(spec, query):
+        if why := query.rest is None and _why_no_rest(parsed.spec, query):
             yield f"{path}.statistics", why
 
 
-def expand(spec: Spec) -> tuple[Spec, dict[str, str]]:
+def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
     """Add the queries that keys of the spec ask for; also return the key for each added query."""
-    spec, counts = _with_counts(spec)
+    spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)
     return spec, counts | bounds
 
 
-def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
+def _with_counts(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
     """Replace `clipping` and `rest` by separate queries.
 
     The query and its added queries share the budget that the query had. The added queries group by
@@ -105,7 +106,8 @@ def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
     kept: list[Query] = []
     added: list[Query] = []
     keys: dict[str, str] = {}
-    for index, query in enumerate(spec.query):
+    for index, parsed in enumerate(queries):
+        query = parsed.query
         left = 1 - (query.clipping or 0) - (query.rest or 0)
         changes = {"clipping": None, "rest": None, "importance": query.importance * left}
         kept.append(query if left == 1 else query.model_copy(update=changes))
@@ -119,7 +121,7 @@ def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
             if share is None:
                 continue
             keys[f"query[{len(spec.query) + len(added)}]"] = f"query[{index}].{name}"
-            counts = _count_losses(spec, query) if name == "clipping" else (CountInNoGroup.kind,)
+            counts = _count_losses(parsed) if name == "clipping" else (CountInNoGroup.kind,)
             added.append(
                 Query.model_construct(
                     name=f"{query.name}_{name}",
@@ -136,20 +138,15 @@ def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
     return spec.model_copy(update={"query": (*kept, *added)}), keys
 
 
-def _count_losses(spec: Spec, query: Query) -> tuple[str, ...]:
+def _count_losses(parsed: ParsedQuery) -> tuple[str, ...]:
     """The statistics of a query that count rows and values lost to limits and bounds."""
-    parts = [
-        part
-        for statistic in known_statistics(query, by_row=spec.privacy.by_row)
-        for part in statistic.parts
-        if part.of_values
-    ]
+    parts = [part for statistic in parsed.statistics for part in statistic.parts if part.of_values]
     bounded = dict.fromkeys(part.column for part in parts if not part.of_all_groups)
-    over = (CountOverLimits.kind,) if spec.limits(query).counted else ()
+    over = (CountOverLimits.kind,) if parsed.spec.limits(parsed.query).counted else ()
     return (*over, *(f"{CountOutside.kind}({column})" for column in bounded))
 
 
-def _check_bounds(spec: Spec) -> Iterator[Problem]:
+def _check_bounds(spec: Spec, queries: Sequence[ParsedQuery]) -> Iterator[Problem]:
     """Yield the problems of bounds that a release finds."""
     shares = Fraction(0)
     for name, column in spec.columns.items():
@@ -172,23 +169,25 @@ def _check_bounds(spec: Spec) -> Iterator[Problem]:
             why = "Missing: the share of the whole budget that finds the bounds. Write "
             yield f"{path}.share", f'{why}share = "0.02"'
         else:
-            yield from _check_query(spec, name, finds, path)
+            yield from _check_query(queries, name, finds, path)
         yield from _check_candidates(name, column, finds, path)
         if shares >= 1:
             why = "Expected shares that add up to less than 1: nothing would be left for queries."
             yield f"{path}.share", why
 
 
-def _check_query(spec: Spec, name: str, finds: FindBounds, path: str) -> Iterator[Problem]:
+def _check_query(
+    queries: Sequence[ParsedQuery], name: str, finds: FindBounds, path: str
+) -> Iterator[Problem]:
     """Yield the problems of the query in the spec that finds a column's bounds."""
     wanted = 2 if finds.low is None and finds.high is None else 1
     what = f"{wanted} quantiles" if wanted > 1 else "one quantile"
     if finds.levels is not None:
         yield f"{path}.levels", f"Not used without share: the query {finds.query!r} has the levels."
-    for query in (each for each in spec.query if each.name == finds.query):
-        statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    for parsed in (each for each in queries if each.query.name == finds.query):
+        statistics = parsed.statistics
         known = all(isinstance(item, Quantile) and item.column == name for item in statistics)
-        if not known or len(statistics) != wanted or query.group_by:
+        if not known or len(statistics) != wanted or parsed.query.group_by:
             why = f"Expected a query of {what} of {name}, without groups and other statistics. Or "
             yield f"{path}.query", f"{why}write share instead of query."
         return
@@ -269,11 +268,7 @@ def check_open(spec: Spec) -> Iterator[Problem]:
 
 def check_used(spec: Spec) -> Iterator[Problem]:
     """Yield a problem for each column whose found bounds no statistic would use."""
-    statistics = [
-        statistic
-        for query in spec.query
-        for statistic in known_statistics(query, by_row=spec.privacy.by_row)
-    ]
+    statistics = [statistic for parsed in parse_queries(spec) for statistic in parsed.statistics]
     used = {part.column for statistic in statistics for part in statistic.parts if part.of_values}
     for name in found_bounds.columns_by_query(spec).values():
         if name not in used:

@@ -43,6 +43,7 @@ from leastnoise.tables.spec.source import (
     why_no_table,
 )
 from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.statistics.registry import parse_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -71,29 +72,33 @@ def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Prob
     have values that couldn't be read, and are None or a default; problems that follow from them are
     left out.
     """
-    problems = [*islice(added_queries.asking_problems(written), MOST_PROBLEMS)]
-    spec, askers = (written, {}) if unread or problems else added_queries.expand(written)
+    queries = parse_queries(written)
+    problems = [*islice(added_queries.asking_problems(written, queries), MOST_PROBLEMS)]
+    spec, askers = written, dict[str, str]()
+    if not unread and not problems:
+        spec, askers = added_queries.expand(written, queries)
+        queries = parse_queries(spec)
     for check in _SPEC_CHECKS:
         problems += islice(check(spec), MOST_PROBLEMS)
     known = {*unread}
     above = {outer for key in known for outer in outer_keys(key)}
     layouts: list[Parts] = []
     quantiles: list[tuple[QuantileLayout, ...]] = []
-    for index, query in enumerate(spec.query):
+    for index, parsed in enumerate(queries):
         if len(problems) > MOST_PROBLEMS:
             break
-        path = f"query[{index}]"
+        query, path = parsed.query, f"query[{index}]"
         of_query = [
             problem
             for check in QUERY_CHECKS
-            for problem in islice(check(spec, query, path), MOST_PROBLEMS)
+            for problem in islice(check(parsed, path), MOST_PROBLEMS)
         ]
         # Only a query without problems has a layout, and only if limits bound its persons.
         bounded = spec.privacy.by_row or _has_limits(spec, query)
         if bounded and not of_query and path not in known and path not in above and query.name:
             try:
-                layouts.append(lay_out_query(spec, query))
-                quantiles.append(lay_out_ranks(spec, query))
+                layouts.append(lay_out_query(parsed))
+                quantiles.append(lay_out_ranks(parsed))
                 of_query = [*_parts(spec, query, (layouts[-1], quantiles[-1]), path)]
             except LayoutError as error:
                 of_query = [(path, str(error))]
@@ -344,7 +349,8 @@ def _names(spec: Spec) -> Iterator[Problem]:
         yield "query", "Missing: write at least one [[query]]."
     total = sum(query.importance for query in spec.query)
     seen: set[str] = set()
-    for index, query in enumerate(spec.query):
+    for index, parsed in enumerate(parse_queries(spec)):
+        query = parsed.query
         if query.importance < total * SMALLEST_SHARE:
             why = "Expected at least a millionth of the importance of all queries together."
             yield f"query[{index}].importance", why
@@ -360,7 +366,7 @@ def _names(spec: Spec) -> Iterator[Problem]:
             )
         elif name.lower() in _TAKEN:
             yield path, f"{name!r} is the name of a file of every release. Choose another."
-        for file_name in file_names(spec, query):
+        for file_name in file_names(parsed):
             if file_name.lower() in seen:
                 yield path, f"{file_name!r} is used twice (ignoring capitals). Names must differ."
             seen.add(file_name.lower())

@@ -14,15 +14,14 @@ from leastnoise.tables.spec import source
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.statistics.base import ANY_COLUMN, RANKED_COLUMN
-from leastnoise.tables.statistics.registry import read_statistics
 from leastnoise.tables.values.casts import MAX_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.values import ColumnType, Key
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 Problem = tuple[str, str]
 """A key of the spec, and the error message for it."""
@@ -90,9 +89,10 @@ def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
     yield "privacy.unit", message
 
 
-def list_uses(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
+def list_uses(parsed: ParsedQuery, path: str) -> Iterator[ColumnUse]:
     """Yield the uses of columns in a query, some of whose values may be `UNREAD`."""
-    for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
+    spec, query = parsed.spec, parsed.query
+    for index, asked in parsed.entries:
         for part in () if isinstance(asked, ValueError) else asked.parts:
             if part.column:
                 yield ColumnUse(

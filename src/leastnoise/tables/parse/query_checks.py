@@ -19,20 +19,16 @@ from leastnoise.tables.spec.query import FLIP, TREE, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
-from leastnoise.tables.statistics.registry import (
-    known_statistics,
-    parse,
-    quantiles_by_column,
-    read_statistics,
-)
+from leastnoise.tables.statistics.registry import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Accuracy, Assumed, Query
+    from leastnoise.tables.spec.query import Accuracy, Assumed
     from leastnoise.tables.statistics.base import AnyStatistic
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
     Parts = tuple[tuple[Layout, ...], ...]
 
@@ -41,7 +37,8 @@ MOST_CONDITIONS = 64
 MOST_KEY_COLUMNS = 32  # with that many columns the engine takes seconds even for an empty table
 
 
-def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    spec, query = parsed.spec, parsed.query
     others = {"a histogram": query.histogram, "conditions": query.conditions}
     other = next((name for name, value in others.items() if value), "")
     if other:
@@ -50,14 +47,14 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     private = spec.has_unlisted_keys(query)
     if not query.statistics and private:
-        yield from kinds.KEYS.problems(spec, query, path)
+        yield from kinds.KEYS.problems(parsed, path)
     elif not query.statistics:
         yield (
             path,
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
     seen: set[AnyStatistic] = set()
-    for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
+    for index, asked in parsed.entries:
         key = f"{path}.statistics[{index}]"
         if isinstance(asked, ValueError):
             yield key, str(asked)
@@ -68,15 +65,13 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
                 yield from ((key, why) for why in asked.problems(spec, query))
             if private and isinstance(asked, Quantile):
-                yield from ((key, why) for why in _unlisted_quantile(query, asked))
+                yield from ((key, why) for why in _unlisted_quantile(parsed, asked))
 
 
-def _unlisted_quantile(query: Query, asked: Quantile) -> Iterator[str]:
+def _unlisted_quantile(parsed: ParsedQuery, asked: Quantile) -> Iterator[str]:
     """Yield the reasons why a query by unlisted keys can't publish this quantile."""
-    others = [
-        item for item in known_statistics(query, by_row=True) if not isinstance(item, Quantile)
-    ]
-    first, *_ = quantiles_by_column(query)
+    others = [item for item in parsed.statistics if not isinstance(item, Quantile)]
+    first = parsed.quantiles[0].column
     if others:
         yield (
             f"The tree of {asked.label} counts rows, and decides which unlisted groups are "
@@ -89,19 +84,20 @@ def _unlisted_quantile(query: Query, asked: Quantile) -> Iterator[str]:
         )
 
 
-def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    for use in dict.fromkeys(list_uses(spec, query, path)):
+def _uses(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    spec = parsed.spec
+    for use in dict.fromkeys(list_uses(parsed, path)):
         wrong = [*check_declared(spec, use.column, use.key)]
         wrong += use.problems(spec.data.types.get(use.column))
         yield from wrong or (check_bounded(spec, use.column, use.key) if use.bounded else ())
 
 
-def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _limits(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield a problem if limits in a query bound nothing there."""
-    key = f"{path}.contribution"
+    query, key = parsed.query, f"{path}.contribution"
     if query.contribution is None:
         return
-    if spec.privacy.by_row:
+    if parsed.spec.privacy.by_row:
         yield key, 'Not used with unit = "row": a row needs only the bounds of its columns.'
     elif query.conditions:
         yield key, "Not used beside conditions. Give max_conditions = 1, for example."
@@ -109,30 +105,30 @@ def _limits(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield key, "Expected a limit, such as contribution = { max_groups = 1 }."
 
 
-def _rho(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _rho(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield a problem if the budget is in ρ, and the query's noise can't be Gaussian."""
-    why = "" if spec.privacy.rho is None else kinds.why_no_rho(spec, query)
+    why = "" if parsed.spec.privacy.rho is None else kinds.why_no_rho(parsed)
     if why:
         yield path, f"Not possible with privacy.rho: {why}. Give privacy.epsilon instead of rho."
 
 
-def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _published(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    query, statistics = parsed.query, parsed.statistics
     if query.round and query.round_to is not None:
         yield f"{path}.round_to", "Not used beside round: multiples of round_to are whole numbers."
     if query.histogram is not None or query.conditions:
         return
-    statistics = known_statistics(query, by_row=spec.privacy.by_row)
     if len(statistics) < len(query.statistics):
         return
     if statistics and not any(statistic.counts for statistic in statistics):
-        yield from _without_count(spec, query, path)
+        yield from _without_count(parsed, path)
     if not query.clamp:
         return
     if statistics and not any(statistic.clamps for statistic in statistics):
         why = "Not used without a count or a sum: other statistics have bounds anyway."
         yield f"{path}.clamp", why
     for part in (part for item in statistics if item.clamps for part in item.parts):
-        known = spec.columns.get(part.column)
+        known = parsed.spec.columns.get(part.column)
         low = known.widest[0] if part.of_values and known and known.widest else 0
         if low < 0:
             why = (
@@ -142,26 +138,25 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield f"{path}.clamp", f"{why}{part.kind} in another query."
 
 
-def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    statistics = known_statistics(query, by_row=spec.privacy.by_row)
-    every = len(statistics) == len(query.statistics)
-    asks = any(isinstance(statistic, Quantile) for statistic in statistics)
+def _quantiles(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    query, asks = parsed.query, bool(parsed.quantiles)
+    every = len(parsed.statistics) == len(query.statistics)
     if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
-    private = spec.has_unlisted_keys(query)
+    private = parsed.spec.has_unlisted_keys(query)
     if asks and private and query.quantiles_by == FLIP:
         why = "a tree's total decides which unlisted groups are published. Or list the keys"
         yield f"{path}.quantiles_by", f'Expected "{TREE}": {why} of group_by.'
 
 
-def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    if query.objective is None:
+def _objective(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    if parsed.query.objective is None:
         return
-    key, statistics = f"{path}.objective", known_statistics(query, by_row=spec.privacy.by_row)
+    key, statistics = f"{path}.objective", parsed.statistics
     others = [
         statistic.label for statistic in statistics if not (statistic.adds_up and statistic.counts)
     ]
-    if not any(kinds.kinds_of_sums(query)):
+    if not any(kinds.kinds_of_sums(parsed.query)):
         why = "Not used: the query has no tables that add up. Give margins, levels or "
         yield key, f"{why}cumulative = true, or leave it out."
     elif others:
@@ -169,47 +164,47 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield key, f"{why}{others[0]} in another query."
 
 
-def _prefer(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _prefer(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield a problem of `prefer` if no threshold decides which groups are published."""
-    private = spec.has_unlisted_keys(query)
-    statistics = known_statistics(query, by_row=spec.privacy.by_row)
-    together = any(statistic.of_all_groups for statistic in statistics)
+    query = parsed.query
+    private = parsed.spec.has_unlisted_keys(query)
+    together = any(statistic.of_all_groups for statistic in parsed.statistics)
     if query.prefer is not None and (not private or together):
         why = 'Not used: the query has no unlisted groups (keys = "private"). Leave it out.'
         yield f"{path}.prefer", why
-    elif query.prefer is not None and quantiles_by_column(query):
+    elif query.prefer is not None and parsed.quantiles:
         yield f"{path}.prefer", "Not used for quantiles: their tree has one noise. Leave it out."
 
 
-def _without_count(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _without_count(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield the problems of keys that need a count, for a query without one."""
+    query = parsed.query
     for name in ("round", "round_to"):
         if getattr(query, name):
             why = "Expected count or count_units: other statistics aren't rounded to whole numbers."
             yield f"{path}.{name}", why
-    if tree_count(spec, query) is not None:
+    if tree_count(parsed.spec, query) is not None:
         return
     for name in ("min_count", "top"):
         if getattr(query, name):
             why = "Expected count or count_units among the statistics, to choose the groups."
-            yield f"{path}.{name}", why + _suggest_count(spec, query)
+            yield f"{path}.{name}", why + _suggest_count(parsed)
 
 
-def _suggest_count(spec: Spec, query: Query) -> str:
+def _suggest_count(parsed: ParsedQuery) -> str:
     """Sentences that suggest a count for a query of quantiles."""
-    statistics = known_statistics(query, by_row=spec.privacy.by_row)
-    if not any(isinstance(statistic, Quantile) for statistic in statistics):
+    if not parsed.quantiles:
         return ""
-    first, *others = query.statistics
+    first, *others = parsed.query.statistics
     more = ", …" if others else ""
     sentences = f' Write statistics = ["count", "{first}"{more}].'
-    if spec.privacy.by_row:
+    if parsed.spec.privacy.by_row:
         sentences += f' With quantiles_by = "{TREE}" the total of its counts decides at no cost.'
     return sentences
 
 
-def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    del spec
+def _where(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    query = parsed.query
     conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
         yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
@@ -235,7 +230,8 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
                 yield key, "Expected max or below, not both."
 
 
-def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _group_by(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    spec, query = parsed.spec, parsed.query
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
     if isinstance(query.group_by, tuple):
@@ -266,9 +262,9 @@ def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Pro
             yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
 
 
-def _accuracy(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _accuracy(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield the problems of a query's accuracy, assumed size and importance."""
-    every = known_statistics(query, by_row=spec.privacy.by_row)
+    spec, query, every = parsed.spec, parsed.query, parsed.statistics
     sized = any(statistic.needs_size for statistic in every)
     statistics = [statistic for statistic in every if isinstance(statistic, Statistic)]
     if query.assume is not None and every and not sized:
@@ -321,7 +317,7 @@ def _check_found_bounds(
             return
 
 
-QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
+QUERY_CHECKS: tuple[Callable[[ParsedQuery, str], Iterator[Problem]], ...] = (
     _statistics,
     _uses,
     _limits,

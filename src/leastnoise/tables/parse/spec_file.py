@@ -22,7 +22,7 @@ from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import SQL, Assumed
 from leastnoise.tables.spec.section import UNREAD, Section
 from leastnoise.tables.spec.values import LARGEST_SPEC, SURROGATE
-from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.registry import parse_queries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,10 +201,9 @@ def _locate(
 def _assume_size(spec: Spec, size: Assumed) -> Spec:
     """Assume groups of this size in every query whose errors depend on it."""
     queries: list[Query] = []
-    for query in spec.query:
-        statistics = known_statistics(query, by_row=spec.privacy.by_row)
-        sized = any(statistic.needs_size for statistic in statistics)
-        queries.append(query.model_copy(update={"assume": size}) if sized else query)
+    for parsed in parse_queries(spec):
+        sized = any(statistic.needs_size for statistic in parsed.statistics)
+        queries.append(parsed.query.model_copy(update={"assume": size}) if sized else parsed.query)
     return spec.model_copy(update={"query": tuple(queries)})
 
 

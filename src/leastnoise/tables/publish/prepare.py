@@ -58,8 +58,8 @@ _ODD = 0x9E3779B97F4A7C15
 def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
     """Write the plan, its certificate and the spec.
 
-    These texts depend on rows and noise only through bounds that the release finds. Raises
-    InvalidInput if `verify` could not read them back.
+    These texts depend on rows and noise only through bounds and a limit that the release finds.
+    Raises InvalidInput if `verify` could not read them back.
     """
     put_texts(folder, spec=spec, plan=plan, certificate=certificate)
     try:

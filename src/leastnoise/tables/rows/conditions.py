@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
-    """The number of units in each condition; each unit counts in at most a few conditions.
+    """The number of units in each condition; the bounding limits the conditions of a unit.
 
     A person is in a condition if any of their rows satisfies it. If a row is the unit, it has no
     name to hash, so it counts in the first conditions that it satisfies.

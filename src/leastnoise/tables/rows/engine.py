@@ -1,4 +1,4 @@
-"""The operations by which an engine sums rows; expressions of narwhals suit every engine."""
+"""The interface of an engine, which runs lazy frames of narwhals to sum rows."""
 
 from __future__ import annotations
 

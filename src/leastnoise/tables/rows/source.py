@@ -28,6 +28,7 @@ from leastnoise.tables.spec.source import (
     is_postgres,
     is_spark,
 )
+from leastnoise.tables.statistics.registry import parse_queries
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -78,8 +79,8 @@ def find_source(
         raise SpecError([("data.types", why)])
     uses = [
         use
-        for index, query in enumerate(spec.query)
-        for use in list_uses(spec, query, f"query[{index}]")
+        for index, parsed in enumerate(parse_queries(spec))
+        for use in list_uses(parsed, f"query[{index}]")
     ]
     computed, wrong = _compute(spec, present, release)
     problems += wrong

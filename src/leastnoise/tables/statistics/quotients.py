@@ -175,7 +175,7 @@ class Quotient(Statistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """Half of the interval's width for the worst S.
+        """An upper bound on half of the interval's width: its value for the worst S.
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
         the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
@@ -368,7 +368,7 @@ class Ratio(Quotient):
             )
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The two sums, or the sum and the count, of rows with both values."""
+        """The components of the two sums, or of the sum and the count, of rows with both values."""
         (above,), (below,) = (part.components(spec, by_row=by_row) for part in self.parts)
         if not self.below.column:
             return above, below
@@ -385,7 +385,7 @@ class Ratio(Quotient):
 
     @staticmethod
     def _paired(summed: Component, needed: Sequence[str]) -> Component:
-        """The sum over the rows that also have a value of the other column."""
+        """The component of the sum over the rows that also have a value of the other column."""
         other = next((column for column in needed if column != summed.column), "")
         return replace(summed, paired=other)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate, _words
 from leastnoise.tables.statistics.quantiles import Quantile
@@ -21,6 +22,7 @@ from leastnoise.tables.statistics.totals import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import AnyStatistic, ColumnStatistic
 
@@ -154,3 +156,37 @@ def quantiles_by_column(query: Query) -> dict[str, dict[int, Quantile]]:
         if isinstance(statistic, Quantile):
             columns.setdefault(statistic.column, {})[position] = statistic
     return columns
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ParsedQuery:
+    """A query of a spec, with its statistics parsed.
+
+    `entries` has each statistic with its position in the query's list; a wrong one is a ValueError.
+    """
+
+    spec: Spec
+    query: Query
+    entries: tuple[tuple[int, AnyStatistic | ValueError], ...]
+
+    @property
+    def statistics(self) -> tuple[AnyStatistic, ...]:
+        """The statistics, without wrong ones."""
+        return tuple(entry for _, entry in self.entries if not isinstance(entry, ValueError))
+
+    @property
+    def quantiles(self) -> tuple[Quantile, ...]:
+        """The quantiles among the statistics."""
+        return tuple(item for item in self.statistics if isinstance(item, Quantile))
+
+
+def parse_query(spec: Spec, query: Query) -> ParsedQuery:
+    """Parse the statistics of a query of `spec`."""
+    entries = tuple(read_statistics(query, by_row=spec.privacy.by_row))
+    return ParsedQuery(spec=spec, query=query, entries=entries)
+
+
+def parse_queries(spec: Spec) -> tuple[ParsedQuery, ...]:
+    """Parse the statistics of all queries of `spec`."""
+    return tuple(parse_query(spec, query) for query in spec.query)

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 class TwoSided(VectorNoise):
     """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h decreasing from h(0) = 1.
 
-    h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X is uniform in {P <= A, Q <= B}
-    for random A and B. They have the law of two independent copies of A, weighted by the volume of
-    this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X is a sum over s of products
-    E A^i·E A^j with 0 <= i, j <= D + 2.
+    h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X/scale is uniform in {P <= A, Q
+    <= B} for random A and B. They have the law of two independent copies of A, weighted by the
+    volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X/scale is a sum over
+    s of products E A^i·E A^j with 0 <= i, j <= D + 2.
     """
 
     form: ClassVar[str] = "of"

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# If T is a product of cubes and simplices, X is uniform in {P <= A, Q <= B}. In a block of q
-# coordinates, s are above 0 with probability ∝ C(q, s) times the volumes of both sides. These s are
-# uniform in A times a cube or a simplex of s coordinates, independent of all other blocks. So
+# All lengths are in scales. If T is a product of cubes and simplices, X is uniform in {P <= A, Q <=
+# B}. In a block of q coordinates with the bound b, s are above 0 with probability ∝ C(q, s) times
+# the volumes of both sides. These s are uniform in A times a cube or a simplex of s coordinates,
+# independent of all other blocks. So
 #
 # P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^e, with e = 1 for a cube and e = s for a simplex, and
 # P(|X_i| > bt) is twice its mean.
@@ -182,7 +183,8 @@ def _convolve(a: Floats, b: Floats) -> Floats:
     return result
 
 
-# The law of one coordinate if T is a cube: all are alike, and one sum over n = A + B is enough.
+# The law of one coordinate if T is a cube, in units of its bound: all coordinates are alike, and
+# one sum over n = A + B is enough.
 
 
 def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:

@@ -27,7 +27,10 @@ _SMALLEST = 1e-3  # smallest weight, relative to the largest; with smaller ones 
 
 
 def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
-    """The probability P(|Σ w_j X_j| > t) for three numbers of a cell; weights include bounds."""
+    """The probability P(|Σ w_j X_j| > t) for three numbers of a cell, with weights w_j.
+
+    Each X_j has the bound 1: the weights include the true bounds.
+    """
     q, total = law.each, 0.0
     volume = math.prod(weights)
     for signs in product((1, -1), repeat=3):

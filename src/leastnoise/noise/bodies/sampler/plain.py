@@ -105,7 +105,7 @@ def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
 
 @final
 class _Direction(Reals):
-    """A point of a sphere: one block of a `DirectionSampler`."""
+    """A uniform point of a sphere, which a `DirectionSampler` draws as one block."""
 
     def __init__(self, radius: LazyReal, disc: Ball, entropy: Entropy) -> None:
         self.size = disc.dimension

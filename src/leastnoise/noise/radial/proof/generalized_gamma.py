@@ -190,7 +190,7 @@ def _start(
 
 
 def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Position | None, acb]:
-    """Like `_start`, for a density with a strong pole: `radius` is r₀, and less is only bounded.
+    """Like `_start` for a density with a strong pole: r₀ = `radius`, and bounds for smaller radii.
 
     The curve before r₀ adds between 0 and P = P(R < r₀) to both integrals. Points with r₂ < r₂(r₀)
     and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most their mass

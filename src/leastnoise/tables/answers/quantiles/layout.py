@@ -1,10 +1,10 @@
 """The public layout of a query's quantiles: cells, candidates and limits.
 
-Each pair of a group and a candidate is a cell, in which rows are counted as in a histogram. A
-quantile is chosen by ranks (theory/release.md §10): by permute-and-flip, or from the same counts
-with noise on a tree. All rows of a person count. If a person has too many rows, each row counts by
-a fraction, so that no choice of rows depends on their values. For unlisted groups each row counts
-whole: see `rows.unlisted_ranks`.
+Each pair of a group and a candidate is a cell, in which rows are counted as in a histogram. These
+counts give each candidate's rank in its group. By ranks a quantile is chosen by permute-and-flip,
+or read off the same counts with noise on a tree (theory/release.md §10). All rows of a person
+count. If a person has too many rows, each row counts by a fraction, so that no rows have to be
+chosen. For unlisted groups each row counts whole: see `rows.unlisted_ranks`.
 """
 
 from __future__ import annotations

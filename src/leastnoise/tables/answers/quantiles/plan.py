@@ -240,7 +240,7 @@ class QuantilePlan(AloneInDraw):
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 
     def make_zeros(self) -> list[Table]:
-        """The columns that an empty source would give without noise: the first candidate each."""
+        """The columns for an empty source without noise: every quantile is the first candidate."""
         layout = self.layout
         least = [
             [[0] * len(asked.candidate_suffixes) for asked in layout.statistics]

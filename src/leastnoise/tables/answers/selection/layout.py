@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 MOST_SELECTED = 1000
 """The most rounds of a `SelectionCertificate`, which isn't imported here: that takes .5 s."""
@@ -42,8 +43,9 @@ class SelectionQueries(QueryKind):
         'Tables that add up are not used with by = "selection": use another query.'
     )
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of a query that selects its groups; `path` is the query's key in the spec."""
+        spec, query = parsed.spec, parsed.query
         key = f"{path}.by"
         if query.top is None:
             yield key, "Not used without top, the number of groups to select, such as top = 10."

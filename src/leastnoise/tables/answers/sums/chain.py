@@ -89,7 +89,10 @@ def _cross(order: Sequence[int], table: int) -> Crossed:
 
 
 def draw_name(cells: Layout, columns: Sequence[int]) -> str:
-    """The name in certificates of noise in the table by `columns`: for 1 and 3, `query.1x3`."""
+    """The name in certificates of noise in the table by these columns, such as `query.1x3`.
+
+    In the name, columns are numbered from 1. The order of a tree's levels is kept.
+    """
     return f"{cells.label}.{_BY.join(str(column + 1) for column in columns) or _TOTAL}"
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 _SUFFIX = "_cumulative"
 MOST_BINS = 1 << 15
@@ -61,8 +62,9 @@ class RunningSumQueries(QueryKind):
         ]
         return [name for bins in names or [query.name] for name in (bins, table_name(bins))]
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of a query with running sums."""
+        spec, query = parsed.spec, parsed.query
         key = f"{path}.histogram.cumulative"
         if query.histogram is not None and len(query.histogram.edges or ()) == 2:
             yield key, "Not used with one bin, whose count is its only sum."

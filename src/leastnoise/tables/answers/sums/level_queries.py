@@ -23,7 +23,6 @@ from leastnoise.tables.answers.sums.problems import excluded_problems, name_prob
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import MOVED, find_conflict
-from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Hierarchy, Query
     from leastnoise.tables.spec.values import Key
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
     Wholes = NDArray[np.int64]
 
@@ -130,8 +130,9 @@ class LevelQueries(QueryKind):
         levels = [level for keys in query.hierarchies.values() for level in keys.levels]
         return [query.name, *(f"{query.name}_by_{level}" for level in levels)]
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of the levels of a query's keys, and settings that can't be used with levels."""
+        query = parsed.query
         column, hierarchy = next(iter(query.hierarchies.items()))
         key = f"{path}.group_by.{column}.levels"
         yield from column_problems(column, hierarchy, key)
@@ -140,7 +141,7 @@ class LevelQueries(QueryKind):
             yield key, f"{why} publish. Write margins = true for all of them."
         yield from levels_elsewhere(query, path)
         yield from std_problems(query, path, called="levels")
-        asked = known_statistics(query, by_row=spec.privacy.by_row)
+        asked = parsed.statistics
         if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
             why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
             yield key, why

@@ -37,7 +37,6 @@ from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import groups_of_unit
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
-from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.contrasts import squared_reach
 from leastnoise.workloads.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 MOST_LISTED = 30  # columns of a query whose `margins` list the tables
 NO_TABLE = "Expected at least one table, such as margins = true or [[]], the total."
@@ -193,7 +193,7 @@ def every_row_counts(layout: Layout) -> bool:
 
 
 def always_counts(layout: Layout, number: Component) -> bool:
-    """True if every row adds something other than 0 to this number of its cell."""
+    """True if every row counts in a cell, and the number isn't a count of a column's values."""
     return every_row_counts(layout) and not (number.kind == "count" and number.column)
 
 
@@ -387,8 +387,9 @@ class MarginQueries(QueryKind):
         """The names of the published tables, and of their files."""
         return file_names(query)
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of the margins of a query."""
+        spec, query = parsed.spec, parsed.query
         key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
         if listed == ():
             yield key, NO_TABLE
@@ -400,7 +401,7 @@ class MarginQueries(QueryKind):
             yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
         elif listed is not None:
             yield from listed_problems(listed, columns, key)
-        yield from _other_problems(spec, query, key)
+        yield from _other_problems(parsed, key)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the cells, which lists the published tables as its `margins`."""
@@ -433,9 +434,10 @@ class MarginQueries(QueryKind):
         return [Sums(layouts=layouts, query=query, kind=Margins) for query in queries]
 
 
-def _other_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
+def _other_problems(parsed: ParsedQuery, key: str) -> Iterator[Problem]:
     """Problems of a query's statistics and other settings, if it has margins."""
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    spec, query = parsed.spec, parsed.query
+    asked = parsed.statistics
     others = [statistic.label for statistic in asked if not statistic.has_margins]
     if others or not asked:
         why = 'are of counts, sums and means: statistics = ["count", "sum(x)", "mean(x)"]. Use'

@@ -406,7 +406,7 @@ def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """The kinds of noise in tables to try; their information is for one of the `releases`."""
+    """The kinds of noise in tables to try, with their 1/variance for one of the `releases`."""
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -480,8 +480,8 @@ def _log_bound(
 ) -> float | None:
     """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
 
-    v is the variance of a number of a table with any additive noise. The noise has to hide a shift
-    of one cell by `reach`. If units are replaced and always count, the total is public. Then the
+    v is the variance of a number of a table with any additive noise, which has to hide a shift of
+    one cell by `reach`. If units are replaced and always count, the bound uses a weaker fact. The
     noise has to hide a shift of two cells, by `reach` and −`reach`.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)

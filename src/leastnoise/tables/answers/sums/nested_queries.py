@@ -34,7 +34,6 @@ from leastnoise.tables.answers.sums.problems import (
 )
 from leastnoise.tables.layout.axes import Bins, KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_tree
-from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.marginal import MOST_CELLS
 from leastnoise.workloads.nested import Nested
 
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 MOST_TABLES = 64
 """The largest number of possible tables, (levels + 1) × sets of other columns.
@@ -69,8 +69,9 @@ class NestedQueries(QueryKind):
         """The names of the published tables, and of their files."""
         return file_names(query)
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of a query with margins and levels."""
+        spec, query = parsed.spec, parsed.query
         column, keys = next(iter(query.hierarchies.items()))
         key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
         yield from column_problems(column, keys, levels)
@@ -100,7 +101,7 @@ class NestedQueries(QueryKind):
                 called="columns of group_by or their levels",
             )
             yield from _level_problems(query.listed_tables, names, key)
-        yield from _other_problems(spec, query, path)
+        yield from _other_problems(parsed, path)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the cells, which lists the published tables as its `margins`."""
@@ -272,10 +273,11 @@ def _level_problems(
             yield f"{key}[{index}]", why
 
 
-def _other_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _other_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Problems of a query's statistics and other settings, if it has levels and margins."""
+    query = parsed.query
     key = f"{path}.margins"
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    asked = parsed.statistics
     if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
         yield key, why

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 _SUFFIX = "_total"
 _LONGEST = 64 - len(
@@ -46,8 +47,9 @@ class SeriesQueries(QueryKind):
         """The names of both tables, and of their files."""
         return [query.name, total_name(query.name)]
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of a query in a series with running totals."""
+        spec, query = parsed.spec, parsed.query
         why = "Not used with totals = true in [series]"
         if spec.has_unlisted_keys(query):
             yield f"{path}.group_by", f"{why}. List the keys: every release has the same cells."

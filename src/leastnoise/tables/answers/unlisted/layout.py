@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 _NO_NUMBER = (
     "Not used where keys are published alone, without a number. Leave it out, or give the query "
@@ -62,8 +63,9 @@ class KeyQueries(QueryKind):
     why_no_clipping: ClassVar[str] = _NO_NUMBER
     why_no_rho: ClassVar[str] = _THRESHOLD
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of a query that publishes keys alone, such as settings for numbers."""
+        spec, query = parsed.spec, parsed.query
         if "statistics" not in query.model_fields_set:
             why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
             yield path, why

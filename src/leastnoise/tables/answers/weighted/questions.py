@@ -38,7 +38,6 @@ from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.values import MAX_TEXT
-from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.values import Edge, Key
+    from leastnoise.tables.statistics.registry import ParsedQuery
 
 SUM, WEIGHT = "sum", "weight"
 _MOST_READ = 100_000  # cells of a query
@@ -71,9 +71,10 @@ class SumQueries(QueryKind):
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"sums"})
 
-    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         """Problems of the sums of a query, and settings that can't be used with sums."""
-        wrong = [*_cell_problems(spec, query, f"{path}.sums"), *_form_problems(spec, query, path)]
+        spec, query = parsed.spec, parsed.query
+        wrong = [*_cell_problems(spec, query, f"{path}.sums"), *_form_problems(parsed, path)]
         yield from wrong
         if not wrong:
             yield from _csv_problems(spec, query, f"{path}.sums")
@@ -413,8 +414,9 @@ def _cell_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         yield key, f"{min(reserved)!r} {why}"
 
 
-def _form_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
+def _form_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    query = parsed.query
+    asked = parsed.statistics
     if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
         yield f"{path}.sums", why

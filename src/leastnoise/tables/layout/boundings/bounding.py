@@ -1,4 +1,4 @@
-"""Any bounding of a unit."""
+"""The types of a unit's boundings, and the bounding that each single row meets."""
 
 from __future__ import annotations
 

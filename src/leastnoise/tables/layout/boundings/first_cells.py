@@ -54,7 +54,7 @@ class FirstCells(Shifts):
 
     @property
     def replaced(self) -> ReplacedInCells:
-        """The shifts by one unit that is replaced by another: it has 0 or 1 in each first cell."""
+        """The shifts by one unit that is replaced by another, with 0 or 1 of each in a cell."""
         most = Fraction(self.most)
         return InCells(per_cell=Fraction(1), total=most, first=self.most).replaced
 
@@ -73,8 +73,9 @@ class FirstCells(Shifts):
         return (counting, Linf(1, l0=most, whole=True), L1(most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Bodies of every shift: most·(hull of the cells' intervals), a box if all cells may move.
+        """Bodies that hold every shift: most·(hull of the cells' intervals), and maybe a box.
 
+        The box of all cells is a second body if all of them may move at once.
         A draw for this query alone, with several cells, uses `additions` instead, which know the
         signs of shifts.
         """

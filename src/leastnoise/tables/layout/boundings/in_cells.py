@@ -153,7 +153,7 @@ class InCells(Shifts):
         return (*facts, L1(total), ball)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Bodies of every shift: total·(hull of the cells' boxes), and a box if shifts fill it.
+        """Bodies that hold every shift: total·(hull of the cells' boxes); a box if shifts fill it.
 
         Empty for counts in several cells that a person moves by at most the same amount: signs give
         smaller bodies then.

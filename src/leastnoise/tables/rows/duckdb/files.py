@@ -119,7 +119,7 @@ def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
 
 
 def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> set[int]:
-    """The positions in `pattern` that a folder or file of this name reaches; none if hidden."""
+    """The positions in `pattern` after a folder or file of this name; none for a hidden name."""
     if name.startswith((".", "_")):
         return set()
     parts = [(position, pattern[position]) for position in positions if position < len(pattern)]
@@ -147,7 +147,7 @@ def _split_pattern(text: str) -> tuple[Path, list[str]]:
 
 
 def _partition_keys(inner: Path) -> dict[str, str | None]:
-    """The keys in the names of folders such as `year=2026`; None for NULL, or outside UTF-8."""
+    """The keys in the names of folders such as `year=2026`; None for NULL or invalid UTF-8."""
     keys: dict[str, str | None] = {}
     for part in inner.parts:
         name, equals, value = part.partition("=")

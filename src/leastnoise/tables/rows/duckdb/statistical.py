@@ -75,7 +75,7 @@ class _Variable:
     letters: str
     kind: str
     per_day: int = 1
-    """For a day or an instant, the units of one day."""
+    """For a day or an instant, the number of the file's units in one day."""
     origin: int = 0
     """For a day or an instant, the days from 1970-01-01 to the value 0."""
     labels: Mapping[Any, str] | None = None
