@@ -64,7 +64,7 @@ def _distinguishes(draws: int, *, smaller: float) -> bool:
 
 
 def _fits_worse(draws: int, *, smaller: float) -> bool:
-    """True if a threshold shows, with 99 %, that there is less noise than claimed."""
+    """True if some threshold shows with probability 99 % that there is less noise than claimed."""
     result = (
         detectable_below(float(norm.sf(t)), 9 * draws // 10, level=LEVEL, miss=0.01)
         for t in np.linspace(0.2, 3, 57)

@@ -134,7 +134,7 @@ def child(what: str, most: int, folder: Path) -> None:
 
 
 def measure(what: str, most: int, folder: str) -> tuple[float, float]:
-    """The least CPU time of all rounds, and the peak memory; `most` = 0 runs the SQL."""
+    """The least CPU time of all rounds, and the peak memory; with `most` = 0 of the SQL query."""
     command = [sys.executable, "-m", "benchmarks.bench_scan", what, str(most), folder]
     runs = [
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()

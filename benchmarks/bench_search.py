@@ -140,7 +140,7 @@ def comparison_rows() -> list[tuple[str, ...]]:
 
 
 def plan_rows() -> list[tuple[str, ...]]:
-    """Plans of persons and of many queries, with a search over all families."""
+    """A row per plan, each with a search over all families: name, noise, time and target."""
     rows: list[tuple[str, ...]] = []
     for index, (name, *_, target) in enumerate(PLANNED):
         seconds, noise = planned(index)

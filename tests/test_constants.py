@@ -1,7 +1,7 @@
-"""A private constant has one value in a package: a name that means two things misleads its reader.
+"""A private constant's name has one value in a package, so that it misleads no reader.
 
-Counted are names of modules in capitals that are given numbers, or what is made of numbers alone,
-such as a Fraction or a solver with its tolerance.
+Constants are names in capitals with numbers as values, or with objects made of numbers only, such
+as a Fraction or a solver with its tolerance.
 """
 
 from __future__ import annotations

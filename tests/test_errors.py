@@ -1,4 +1,4 @@
-"""What the messages of errors show."""
+"""What error messages show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are opened without waiting, and tried before work that they are for."""
+"""Files are opened without waiting, and paths are tried before the work whose result they get."""
 
 from __future__ import annotations
 

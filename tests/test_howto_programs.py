@@ -1,4 +1,4 @@
-"""Programs around leastnoise in the how-to pages run: R, shells, dbt and Airflow."""
+"""The how-to pages' programs that call leastnoise run: in R, shells, dbt and Airflow."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_dbt_builds_the_rows_of_a_release(folder: Path) -> None:
 
 
 class _Task:
-    """An Airflow task of a shell, as far as the page uses it."""
+    """A stand-in for Airflow's task that runs a shell command, with what the page uses."""
 
     def __init__(self, command: str, options: dict[str, Any], tasks: list[_Task]) -> None:
         self.command, self.options = command, options

@@ -1,4 +1,4 @@
-"""What an import leaves out: what is slow to import waits until it is used."""
+"""Imports of leastnoise leave out slow modules, which are imported when they are used."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The family of docs/new-family.md is right: its proof, its scale and its sampler.
+"""The family in docs/new-family.md is correct: its proof, its scale and its sampler.
 
-It is registered in a process of its own, so that the other tests don't meet it: by its own call, or
-as the entry point of an installed package.
+It is registered in separate processes, so that other tests don't see it: by a call, or by the entry
+point of an installed package.
 """
 
 from __future__ import annotations

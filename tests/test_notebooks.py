@@ -1,4 +1,4 @@
-"""What a notebook shows is escaped, and frames of three libraries hold the same."""
+"""What a notebook shows is escaped, and frames of three libraries have the same contents."""
 
 from __future__ import annotations
 

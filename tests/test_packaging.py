@@ -1,4 +1,4 @@
-"""The package as people get it: a wheel in a bare environment, a source archive, its types."""
+"""The package as users get it: a wheel in a new environment, a source archive, and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of problems is itself tested: against a second route that shares nothing with it."""
+"""The table of reference problems is correct, by a second computation that shares no code."""
 
 from __future__ import annotations
 

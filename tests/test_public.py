@@ -1,4 +1,4 @@
-"""What is public is visible: `docs/api` promises it, and the documentation names nothing else."""
+"""The public interface is what `docs/api` shows, and the documentation uses nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences of pages are found where a reader would find them."""
+"""The linter of sentences finds those that a reader of a page would find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records convert what they are given, once, and are dataclasses for the rest."""
+"""Records convert each argument once, and are otherwise dataclasses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No file strays at the root of the repository, such as rows that an example of a page wrote."""
+"""The repository's root has known files only, and none that an example wrote."""
 
 from __future__ import annotations
 

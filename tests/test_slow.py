@@ -1,4 +1,4 @@
-"""Which slow tests the gate runs, in real histories and by a real run of pytest."""
+"""Which slow tests the gate runs, with real git histories and real runs of pytest."""
 
 from __future__ import annotations
 

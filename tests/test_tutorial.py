@@ -1,6 +1,6 @@
 """The tutorial, typed line by line into one shell, from a checkout and an empty folder.
 
-What a network would bring is here already: `make demo` finds an environment that has it.
+No network is needed: `make demo` finds an environment with the installed packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What type checkers other than ours make of the sources, and of a user's program."""
+"""Type checkers other than ours accept the sources and a user's program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every public name × arguments that aren't what it takes: an error that names the argument.
+"""Every public function with a wrong argument raises an error that names the argument.
 
-One argument at a time of what tests/public_calls.py lists becomes something hostile. Nothing but
-our own errors may come out, and no number.
+One argument at a time of the calls in tests/public_calls.py is replaced by something hostile. The
+call must raise one of our errors, and return nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every public object says in one line what it is, in words, and shows no rows."""
+"""The repr of every public object says in one line what it is, in words, and shows no rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compositions as users have them: ε for a δ, several mechanisms, refusals."""
+"""The public interface of compositions: ε for a δ, several mechanisms, and refusals."""
 
 from __future__ import annotations
 

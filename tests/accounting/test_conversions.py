@@ -1,4 +1,4 @@
-"""Conversions hold the formulas in 50 digits, and what is claimed exact is reached by a law."""
+"""Conversions of budgets enclose their formulas in 50 digits; exact ones are reached by a law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ε(δ): each end a proof, and no further apart than what is known of δ makes them."""
+"""ε(δ): both ends are proved, and no further apart than the known interval of δ requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of one law are one part, however they are listed."""
+"""Draws of one law are merged into one part of a composition, however they are listed."""
 
 from __future__ import annotations
 

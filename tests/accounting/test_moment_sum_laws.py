@@ -1,4 +1,4 @@
-"""Moment generating functions of losses: their values, and bounds that hold from a height on."""
+"""Moment generating functions of losses: their values, and bounds far up the complex line."""
 
 from __future__ import annotations
 

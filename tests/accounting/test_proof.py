@@ -1,4 +1,4 @@
-"""Composition: what is enclosed, against exact answers, direct sums and what is known."""
+"""Enclosures of composed δ, against exact answers, direct sums and closed forms."""
 
 from __future__ import annotations
 

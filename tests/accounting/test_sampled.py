@@ -1,4 +1,4 @@
-"""Poisson subsampling: enclosures hold what integrals, cells and another library say."""
+"""Poisson subsampling: enclosures contain the δ of integrals, sums over cells and a library."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _methods(kind: type) -> list[str]:
 
 
 def parameters(target: str) -> dict[str, inspect.Parameter]:
-    """The parameters of a target by name; no object is made for a method."""
+    """The parameters of a target by name, without self; a method needs no object."""
     home, name, *rest = target.split(".")
     value = getattr(_HOMES[home], name)
     if not rest:

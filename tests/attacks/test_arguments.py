@@ -1,4 +1,4 @@
-"""Every public function × hostile arguments: an error of this library, or the right answer."""
+"""Every public function with hostile arguments raises our errors or has the right answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random budgets: the calibrated law leaks no more than it was asked, by the oracle."""
+"""Laws calibrated to random budgets leak no more than δ, according to the oracle."""
 
 from __future__ import annotations
 

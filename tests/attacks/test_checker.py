@@ -1,4 +1,4 @@
-"""The small checker beside `verify`: true and edited statements, and no disagreement.
+"""The small checker never contradicts `verify`, about true or edited statements.
 
 What `verify` rejects the checker doesn't accept, and what `verify` accepts it doesn't reject. It
 may say "not checked", except of true statements of the kinds that it proves.

@@ -1,4 +1,4 @@
-"""Random releases together: the composed δ against convolutions of this suite's own."""
+"""The composed δ of random releases, against convolutions that are independent of src."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile rows in every container: each has the integers that plain Python gives."""
+"""Hostile rows give the same integers as in plain Python, in every container."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Cumulative counts: what is published tells no more of a row than is promised.
+"""Published cumulative counts tell no more about a row than the guarantee allows.
 
-Tables beside those with one row more, or with one row that is another: the exact bins, as the
-release itself reads them, and the law of its noise from the definition, by enumeration. All that is
-published are these bins and their sums.
+Each table is compared with those that have one row more, or one row replaced. The exact bins are
+those that the release itself reads; the law of its noise is enumerated from the definition. Only
+noisy bins and their sums are published.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Certificates × edits: what is still accepted is still true; nothing crashes, nothing hangs."""
+"""Edited certificates and ledgers: what is accepted is true; nothing crashes or hangs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Hostile values in CSV and Parquet files: no outcome depends on what the rows hold.
 
-An outcome is an error's kind and message, or the stages that were told and the names, keys and
-number of the rows that were published. That of a file of the same columns with harmless values is
-what it must be.
+An outcome is an error's kind and message, or the reported stages with the names, keys and number of
+published rows. It must be that of a file with the same columns and harmless values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Bounds that are found: of both stages together, no table tells more of a row than is promised.
+"""Bounds that a release finds: both stages together leak no more about a row than promised.
 
-Tables of few and of many rows, each beside those with one row more: the exact law of the bounds
-(`quantile_laws`, by definition), and for all bounds that may come out the exact sums below the
-noise, as the release itself reads them. The loss of both adds up.
+Tables of few and of many rows are compared with those that have one row more. The law of the bounds
+is exact (`quantile_laws`, by definition), and so are the sums before noise for all possible bounds,
+as the release itself reads them. The losses of both stages are added.
 """
 
 from __future__ import annotations

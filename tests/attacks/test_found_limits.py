@@ -1,6 +1,7 @@
-"""Limits that are found: no unit moves a score by more than 1, from rows to scores.
+"""Limits that a release finds: no unit moves a candidate's score by more than 1.
 
-Each case is a table beside the same with one more person, and with another person in their place.
+Each case compares a table with those that have one more person, or a person replaced; scores are
+computed from rows as in a release.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The guard itself: a case that ends its process, however it does, is told, and the rest is tried.
+"""The guard reports a case that ends its process, in any way, and tries all other cases.
 
-This module is a kind too, whose cases end in these ways; no long part tries it.
+This module is also a kind of attack, with cases that end in these ways; long runs skip it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random values over a unit's rows: a unit adds to a query what its rows alone say.
+"""Random functions over a unit's rows: what a unit adds to a query depends on its rows only.
 
 Each column of a query is computed from the rows of a unit. The unit's vector is compared with that
 of the same values in plain Python, which sees no row of another unit.

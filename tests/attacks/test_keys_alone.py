@@ -1,7 +1,7 @@
-"""Keys alone: no table tells more of a person than is promised, from the rows to the coins.
+"""Published keys alone tell no more about a person than the guarantee allows.
 
-Small tables beside those without one person, or with other rows of that person: how many have each
-key, as the release itself reads it, and the exact law of what is published then.
+Small tables are compared with those without a person, or with other rows of that person. The
+persons per key are counted as in a release, and the law of the published keys is exact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Releases killed at random moments: what is seen was charged, and no row is left behind."""
+"""Releases killed at random moments: all published output was charged, and no rows are left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random laws at random scales: the proved interval of δ holds what the oracle finds."""
+"""Random laws at random scales: the proved interval of δ contains the oracle's δ."""
 
 from __future__ import annotations
 

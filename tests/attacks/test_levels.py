@@ -1,7 +1,7 @@
-"""Keys with levels: what is published tells no more of a row than is promised.
+"""Published counts of keys with levels tell no more about a row than the guarantee allows.
 
-As for cumulative counts: the exact cells as a release reads them, and the law of its noise from the
-definition, by enumeration. All that is published are these cells and their sums.
+As for cumulative counts, the exact cells are those that a release reads, and the law of its noise
+is enumerated from the definition. Only noisy cells and their sums are published.
 """
 
 from __future__ import annotations

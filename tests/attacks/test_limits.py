@@ -1,7 +1,7 @@
-"""Random specs beside the same with one more limit: no standard deviation is larger for it.
+"""Random specs: one more limit makes no standard deviation larger.
 
-A spec has one number a cell. Where several draws share a budget, the best of all may give one of
-them a little more noise than before, and the others much less.
+A spec has one number per cell: if several draws share a budget, the best split may give one of them
+a little more noise, and the others much less.
 """
 
 from __future__ import annotations

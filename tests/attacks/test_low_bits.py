@@ -1,6 +1,6 @@
 """Mironov's attack (2012): the floats that textbook noise can reach tell the inputs apart.
 
-A textbook release fl(v ± fl(b·fl(ln fl(2u)))) takes few of the doubles around, and which ones
+A textbook release fl(v ± fl(b·fl(ln fl(2u)))) takes only few of the nearby doubles, and which ones
 depends on v. Whether a double is reachable is decided exactly, by trying every uniform u that could
 lead to it. The event "reachable from 0 and not from 1" then has probability 0 under v = 1, however
 it is sampled: any probability under v = 0 is a violation of pure privacy, and of delta by as much.

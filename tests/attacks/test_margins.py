@@ -1,9 +1,8 @@
-"""Sums and means with margins: what is published tells no more of a unit than is promised.
+"""Published sums and means with margins tell no more about a unit than the guarantee allows.
 
-Tables beside those with one unit more, or with one unit that is another: the exact numbers of the
-cells, as a release reads them, and the law of the noise in each table of their sums, from its
-definition: its density falls as e^(−Σ over cells of max |x_j|/scale). All that is published is made
-of these noisy tables.
+Each table is compared with those that have one unit more, or one unit replaced. The cells' exact
+numbers are those that a release reads. The noise in each table of their sums has a density ∝ e^(−Σ
+over cells of max |x_j|/scale). All that is published follows from these noisy tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Random tables with missing values of every kind: what is published is what is said of them.
+"""Random tables with missing values of all kinds: published numbers treat them as documented.
 
-The budget is so large that the noise is far smaller than what one missing value would change.
+The budget is so large that the noise is far smaller than the effect of one missing value.
 """
 
 from __future__ import annotations

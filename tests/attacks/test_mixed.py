@@ -1,7 +1,7 @@
-"""Several queries that share a scan, each with limits of its own: each moves as its limits say.
+"""Several queries that share a scan of the rows: a unit moves each as its own limits allow.
 
-The vectors of all queries, summed together, are those that each query has by itself. One query may
-be by a joined column, by which each person is in one group without being told.
+The vectors of queries that are summed together equal those of single queries. One query may be by a
+joined column, by which each person is in one group without a stated limit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Random data sets: a fitted model loses no more than its plan says, or a warning was given.
+"""Random data sets: a fitted model's loss is at most the predicted one, or there is a warning.
 
-What the noise is predicted to cost is computed here as well (docs/theory/learning.md §2, at the
-Gaussian's own δ), and only data are drawn of which a model of zeros loses twice what is let pass.
-A warning has to be where too few rounds are predicted, and then more rounds have to mend it.
+The predicted loss by noise is computed here, too (docs/theory/learning.md §2, at the Gaussian's own
+δ). Only data are drawn for which a model of zeros loses twice the tolerated loss. A warning is
+required if the predicted rounds are too few; then more rounds must help.
 """
 
 from __future__ import annotations

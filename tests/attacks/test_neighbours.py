@@ -1,8 +1,7 @@
-"""Random tables and specs: no unit moves a query further than declared, nor otherwise than said.
+"""Random tables and specs: no unit moves a query further than its declared sensitivities.
 
-Each case is a chain of tables, each of which has one unit less or more than the one before: a unit
-that is there leaves. Where the spec is about units that are replaced, any two of these units take
-each other's place as well.
+Each case is a chain of tables, each with one unit less or more than the one before. If the spec is
+about units that are replaced, any two of these units replace each other, too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Levels beside other columns: what is published tells no more of a unit than is promised.
+"""Published counts by levels and other columns tell no more about a unit than promised.
 
-Tables beside those with one unit more, or with one unit that is another: the exact cells, as a
-release reads them, summed by name, and the law of the noise in each measured table from the
-certificate. All that is published is made of these noisy tables.
+Each table is compared with those that have one unit more, or one unit replaced. The exact cells are
+those that a release reads, summed by name; the noise in each measured table has the certificate's
+law. All that is published follows from these noisy tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What was found once and mended, and a little of every kind; `make test-attacks` tries more.
+"""Cases that once failed and a few of each kind of attack; `make test-attacks` tries more.
 
-In two processes: importing the library takes as long as the attacks.
+They run in two processes only, as importing the library takes as long as the attacks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Processes that charge one ledger at once: together never more than its budget."""
+"""Processes that charge one ledger at once never charge more than its budget together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Random tables, whatever is in them: a row moves what is released no further than was proved.
+"""Random tables: a row moves a regression's released sums no further than was proved.
 
-Each case is two neighbouring tables. What a fit hands to the release is the sums without noise;
-the certificate that it shows must cover how far they are apart, and nothing else may differ.
+Each case is two neighbouring tables. A fit passes sums without noise to the release. Its
+certificate must cover the distance of both tables' sums, and nothing else may differ.
 """
 
 from __future__ import annotations

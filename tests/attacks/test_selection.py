@@ -1,4 +1,4 @@
-"""Selected groups: the law of all rounds on neighbouring tables, in exact fractions.
+"""Selected groups: the law of all rounds on neighbouring tables, in exact fractions, is private.
 
 e^(−λ) is ½ here, so that every probability is a fraction, and e^ε is a power of 2.
 """

@@ -1,4 +1,4 @@
-"""Every key of a spec with every hostile value: always a SpecError that names a key, no traceback.
+"""Every hostile value of every key of a spec raises a SpecError that names a key.
 
 Nothing is written and nothing is charged: the command line is run with a ledger beside it.
 """

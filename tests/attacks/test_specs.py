@@ -1,4 +1,4 @@
-"""Broken specs: refused with what is wrong, or planned; never an internal error."""
+"""Broken specs are planned, or refused with the reason; they never cause an internal error."""
 
 from __future__ import annotations
 

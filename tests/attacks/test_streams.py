@@ -1,4 +1,4 @@
-"""A unit of a series moves one release by what it may, whatever happens to rows over the year.
+"""A unit moves one release of a series, within its limits, however rows change over time.
 
 The pre-noise counts of all releases are compared with and without the unit (theory/series.md,
 Theorem 14₀).

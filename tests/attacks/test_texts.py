@@ -1,7 +1,7 @@
-"""Long, deep and hostile texts: an error of ours or an answer, in time, and nothing is obeyed.
+"""Long, deep and hostile texts end in our errors or an answer, in time; none is obeyed.
 
-Specs of many or nested keys, certificates of many or nested fields, proofs of laws at the ends of
-their parameters, and names that hold what a terminal would obey.
+They are specs of many or nested keys, certificates of many or nested fields, laws at the ends of
+their parameters, and names with control sequences of terminals.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Quantiles in unlisted groups: no person moves more than is hidden, whatever their rows.
+"""Quantiles in unlisted groups: no person moves the counts further than the noise hides.
 
-Small tables beside those without one person, or with other rows of that person: the whole rows at
-each candidate, as the release itself reads them. A group with others' rows moves by at most m rows,
-of k groups in all. A group that is in one of the tables alone shows itself by its key with the
-probability that the certificate has, and all of these together with at most δ.
+Small tables are compared with those without a person, or with other rows of that person. Rows at
+each candidate are counted as in a release. A person moves groups that others are in, too, by at
+most m rows each, in at most k groups. A group in only one of the tables is published with the
+certificate's probability; all of them together with at most δ.
 """
 
 from __future__ import annotations

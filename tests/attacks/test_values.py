@@ -1,7 +1,7 @@
-"""Values that a frame's types exclude, and collations: the numbers of the harmless rows alone.
+"""Values that a frame's types exclude, and collations: only valid rows count.
 
-At a large epsilon the noise is far below one half, so the true numbers can be read off. What they
-are is counted here, from the texts and numbers that the rows were made of.
+At a large epsilon the noise is far below one half, so the true numbers can be read off. The
+expected numbers are counted from the texts and numbers that the rows were made of.
 """
 
 from __future__ import annotations

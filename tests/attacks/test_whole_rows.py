@@ -1,4 +1,4 @@
-"""Persons over their limits move counts with noise in whole numbers by no more whole rows.
+"""Persons over their limits move counts with whole-number noise by no more than the limit.
 
 Three cells with two rows each of every person are 5/3 rows each within max_rows = 5. If fractions
 were added up and then cut, a second person would move the cells from (1, 1, 1) to (3, 3, 3).

@@ -1,4 +1,4 @@
-"""Each detector sees what it is for, no other sees it, and no healthy mechanism is accused."""
+"""Each detector finds its kind of flaw, no other does, and sound mechanisms have no findings."""
 
 from __future__ import annotations
 

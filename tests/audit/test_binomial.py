@@ -1,4 +1,4 @@
-"""Clopper–Pearson bounds err with at most the stated probability, exactly, and are no wider."""
+"""Clopper–Pearson bounds err with at most the stated probability, and are no wider than needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""False findings are as rare as stated, where the claim is only just kept."""
+"""False findings are as rare as stated, even if a claim is only just true."""
 
 from __future__ import annotations
 

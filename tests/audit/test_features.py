@@ -1,4 +1,4 @@
-"""What detectors look at, on outputs of which it is known by hand."""
+"""The features of outputs that detectors use, against values that were computed by hand."""
 
 from __future__ import annotations
 

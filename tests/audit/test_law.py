@@ -1,4 +1,4 @@
-"""The claimed law is enclosed, and so is the centre of outputs that have it."""
+"""Enclosures of the claimed law's probabilities, and of the centre of outputs with this law."""
 
 from __future__ import annotations
 

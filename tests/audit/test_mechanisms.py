@@ -1,4 +1,4 @@
-"""Many outputs of our own mechanisms at a time: around the input, on the grid, as released."""
+"""Many outputs at once of our mechanisms: they are on the grid, with the law of releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finding says would have been found is found, and where outputs are is told precisely."""
+"""Flaws that an audit says it would have found are found; centres of outputs are precise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command as a mechanism: what it prints is read, and never quoted."""
+"""A command as a mechanism: its output is read, and never quoted in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in calls, forks, threads and processes: which repeat, and which fail quietly."""
+"""Runs in calls, forks, threads and processes: which of them repeat outputs, and which fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transform and its bound on rounding, against numpy in extended precision."""
+"""The Fourier transform and its bound on rounding, against numpy in extended precision."""
 
 from __future__ import annotations
 

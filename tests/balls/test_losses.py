@@ -1,4 +1,4 @@
-"""Lattices from below and above: every atom on its side, and no narrower than the truth."""
+"""Lattices that bound losses from below and above: every atom is rounded to the safe side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tilted laws in floats, against the same in 60 digits."""
+"""Tilted laws in floats, against the same laws in 60 digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generalized gamma noise for several releases: proved, near the least scale, the best shape."""
+"""Generalized gamma noise for several releases: proved, near the least scale, of the best shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several Poisson samples with noise that has parameters: proved, just so, and worth having."""
+"""Noise with parameters for several Poisson samples: δ is proved, nearly used up, and pays off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flipped Huber noise and cactus for several releases: just so, and near the best corner."""
+"""Flipped Huber and cactus noise for several releases: δ is nearly used up, parameters are best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps for several releases: proved, on the private side, and not far from the least."""
+"""Step noise for several releases: δ is proved and met, and the scale is near the least."""
 
 from __future__ import annotations
 

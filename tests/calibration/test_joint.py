@@ -1,4 +1,4 @@
-"""Scales that several queries share one budget with: against formulas, and what each is worth."""
+"""Scales of noise for several queries with one budget: against formulas, and each query alone."""
 
 from __future__ import annotations
 

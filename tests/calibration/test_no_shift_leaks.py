@@ -1,7 +1,6 @@
 """No shift in [0, Δ] leaks more than δ, whatever the family: by the routes of `tests.shifts`.
 
-They give less than the true δ of a shift, if only by rounding, so that nothing is tolerated here:
-what exceeds δ is a leak.
+They give at most the true δ of a shift, so no tolerance is needed: what exceeds δ is a leak.
 """
 
 from __future__ import annotations

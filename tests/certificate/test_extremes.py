@@ -1,4 +1,4 @@
-"""The largest losses: sums of them are pure budgets, of different sizes too."""
+"""Sums of largest losses are pure budgets, also for laws with different losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of noise that goes through a map: what is true verifies, every edit does not."""
+"""Certificates of noise with a linear map: true ones verify, and all edited ones are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of keys alone, against every table of a few units in exact rationals."""
+"""Certificates of published keys alone, against all tables of a few units in exact rationals."""
 
 from __future__ import annotations
 

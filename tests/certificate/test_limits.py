@@ -1,4 +1,4 @@
-"""The choice of a limit: how far one unit moves a score, and what the certificate rejects."""
+"""Certificates of a chosen limit: how far one unit moves a score, and what is rejected."""
 
 from __future__ import annotations
 

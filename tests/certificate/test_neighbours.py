@@ -1,4 +1,4 @@
-"""What is lost under two neighbour relations never adds up: each statement is about one of them."""
+"""Budgets under different neighbour relations never add up: a certificate states one relation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every proof encloses the truth: the references, and mpmath's own evaluation of the formula."""
+"""Every proof encloses the reference values, and mpmath's evaluation of the formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of chosen quantiles: what they recompute, and that no edit makes them say more."""
+"""Certificates of chosen quantiles: what they recompute, and that no false edit verifies."""
 
 from __future__ import annotations
 

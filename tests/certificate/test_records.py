@@ -1,4 +1,4 @@
-"""Records of bodies: exact, strict, and nothing else is read."""
+"""Records of bodies as JSON: they are exact, and anything else is rejected."""
 
 from __future__ import annotations
 

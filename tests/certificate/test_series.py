@@ -1,4 +1,4 @@
-"""The certificate of a series: all of its releases together, and no more of them than it says."""
+"""The certificate of a series covers all its releases together, and not one more."""
 
 from __future__ import annotations
 

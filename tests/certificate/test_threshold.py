@@ -1,4 +1,4 @@
-"""Certificates of groups that nobody listed, against every table of a few units."""
+"""Certificates of groups that nobody listed, against all tables of a few units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups that a tree's total publishes: the theorem in exact fractions, and the certificate's δ.
+"""Groups published by the total of a tree: the theorem in exact fractions, the certificate's δ.
 
 The noise of the theorem's check is on two cells below a root, P(z) ∝ 2^−(|z₁| + |z₂| + |z₁ + z₂|).
 A row moves one cell and the root, so that r rows cost r·ln 4, and e^ε is a whole number.

@@ -1,4 +1,4 @@
-"""Laws that would take hours or gigabytes to prove are refused at once; ours are not."""
+"""Laws whose proof would take hours or gigabytes are refused at once; calibrated ones aren't."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker in JavaScript says what the one in Python says, of true and of edited statements."""
+"""The JavaScript checker agrees with the Python one, about true and edited statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker proves a release of a series that is charged for fewer releases than it has."""
+"""The checker proves a release of a series that charges for fewer releases than it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A weak promise is made on purpose: asked at a terminal, and told with --yes by scripts."""
+"""A weak guarantee needs consent: a question on a terminal, or --yes in scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion as shells ask for it: in a real bash, and in zsh and fish where there are any."""
+"""Completion as shells ask for it: in a real bash, and in zsh and fish if installed."""
 
 from __future__ import annotations
 

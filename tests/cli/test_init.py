@@ -1,4 +1,4 @@
-"""A first spec: from the schema alone, refused until it is filled in, and then it runs."""
+"""The first spec that `init` writes from a schema: refused until it is filled in, then it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise made of Gaussian kernels, as a shell sees it."""
+"""Noise of sums of Gaussian kernels on the command line."""
 
 from __future__ import annotations
 

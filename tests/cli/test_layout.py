@@ -1,7 +1,6 @@
-"""What people read fits 80 columns, on a terminal and in a file, with no word broken.
+"""Output for people fits 80 columns, on a terminal and in a file, and no word is broken.
 
-A word is broken if it isn't there where there is room for all: each command is run at 80 columns
-and at 400, and says the same words.
+Each command is run at 80 columns and at 400, and must print the same words.
 """
 
 from __future__ import annotations

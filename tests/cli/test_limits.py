@@ -1,4 +1,4 @@
-"""`leastnoise limits` as a shell sees it."""
+"""`leastnoise limits` on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`leastnoise compare --plot` as a shell sees it."""
+"""`leastnoise compare --plot` on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown while a command works: in a real terminal, and nowhere else."""
+"""The progress that a command shows while it works: in a real terminal, and nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read of plans and tables."""
+"""Plans and tables as the command line prints them for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a spec, as a shell sees it; what it says is in tests/tables."""
+"""The command that prints the JSON Schema of a spec; its content is tested in tests/tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query can do, said on the command line: whole numbers, cells and counting queries."""
+"""Options for a query's sensitivity: whole numbers, cells and counting queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a spec is said with the file's name and line."""
+"""Errors in a spec are printed with the file's name and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of clusters are told apart and checked; tests/engines releases them on real clusters."""
+"""Vectors on dask and Spark are recognised and checked; tests/engines has real clusters."""
 
 from __future__ import annotations
 

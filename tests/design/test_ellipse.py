@@ -1,4 +1,4 @@
-"""Ellipses: their variances at a length of 1, against closed forms, theory and each other."""
+"""Ellipses of noise: their variances, against closed forms, theory and each other."""
 
 from __future__ import annotations
 

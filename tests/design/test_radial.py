@@ -1,4 +1,4 @@
-"""Falling step profiles from linear programs: never worse than the staircase, always private."""
+"""Decreasing radial steps from linear programs: never worse than the staircase, always private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound for counts of any tree: against that of even ones, an optimum, and real noise."""
+"""The bound on noise in a tree's counts: against the bound for even trees, optima, real noise."""
 
 from __future__ import annotations
 

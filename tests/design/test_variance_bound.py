@@ -1,4 +1,4 @@
-"""The least variance for one number: its proof, a linear program, the noise that has it."""
+"""The bound on the variance of one number: its proof, a linear program, noise that attains it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proved bound on answers to a workload: below the optimum, near it, and exact in its parts."""
+"""The bound on errors of a workload: below the optimum, near it, and in exact arithmetic."""
 
 from __future__ import annotations
 

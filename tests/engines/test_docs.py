@@ -1,4 +1,4 @@
-"""The way from a laptop's frame to a cluster's table, as docs/scale.md has it."""
+"""The steps from a laptop's frame to a cluster's table, as in docs/scale.md."""
 
 from __future__ import annotations
 

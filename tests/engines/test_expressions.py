@@ -1,4 +1,4 @@
-"""Row expressions on Spark: what they mean in plain Python, as on DuckDB."""
+"""Row expressions on Spark have the values of plain Python, as on DuckDB."""
 
 from __future__ import annotations
 

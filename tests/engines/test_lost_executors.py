@@ -1,4 +1,4 @@
-"""An executor that dies changes no integer: it is read again, or the release ends with an error."""
+"""A lost executor changes no integer: its rows are read again, or the release raises an error."""
 
 from __future__ import annotations
 

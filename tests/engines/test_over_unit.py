@@ -1,4 +1,4 @@
-"""Functions over the rows of one unit on Spark: what they mean in plain Python, as on DuckDB."""
+"""Functions over a unit's rows on Spark have the values of plain Python, as on DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a real PostgreSQL server: the integers of a file, and nothing that a row can break."""
+"""Tables of a real PostgreSQL server have a file's integers, and no row causes an error."""
 
 from __future__ import annotations
 

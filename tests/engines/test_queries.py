@@ -1,4 +1,4 @@
-"""What a query may ask, of each kind: quantiles, margins, months of timestamps, keys said once.
+"""Queries of all kinds on Spark: quantiles, margins, months of timestamps, keys of columns.
 
 Spark has the integers that DuckDB has, and refuses what it can't do before anything is charged.
 """

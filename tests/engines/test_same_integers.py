@@ -1,4 +1,4 @@
-"""Before noise Spark has the integers that DuckDB has: whatever the bounds and the rows."""
+"""Before noise, Spark has the same integers as DuckDB, whatever the bounds and rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A value means the same to Spark as to DuckDB, whatever a file can hold: person, key and number.
+"""Spark and DuckDB read the same persons, keys and numbers, from all types of a file.
 
-What Spark can't read alike is refused from the schema.
+Columns that Spark would read differently are refused from the schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Spark is pointed to: files, folders, tables and frames, read as they are meant."""
+"""Spark's sources, which are files, folders, tables and frames, are read correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark has the counts of DuckDB in all releases of a series, with and without any unit."""
+"""Spark has the same counts as DuckDB in all releases of a series, with and without a unit."""
 
 from __future__ import annotations
 

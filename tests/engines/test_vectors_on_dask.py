@@ -1,4 +1,4 @@
-"""Vectors on dask, with real workers: each coordinate's noise is drawn once, and nothing leaks."""
+"""Vectors on dask with real workers: each coordinate's noise is drawn once; no value leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors in Spark frames: each coordinate's noise is drawn once, and nothing leaks."""
+"""Vectors in Spark frames: each coordinate's noise is drawn once; no value leaks."""
 
 from __future__ import annotations
 

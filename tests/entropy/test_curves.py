@@ -1,4 +1,4 @@
-"""Cut-off and composite laws: floats, balls and an oracle in mpmath agree on every bit."""
+"""Truncated and composite laws: floats, balls and an oracle in mpmath agree on every bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floats, balls and an oracle that knows neither agree on every bit, above all at the thresholds.
+"""Piecewise laws: floats, balls and an independent oracle agree on every bit.
 
 The oracle has the exact probabilities of the pieces to 60 digits, by formulas of its own.
 """

@@ -1,4 +1,4 @@
-"""What experiments/accounting committed: our columns again, and theirs against the truth."""
+"""The tables in experiments/accounting: ours are recomputed, others' compared with exact δ."""
 
 from __future__ import annotations
 

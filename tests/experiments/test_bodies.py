@@ -1,4 +1,4 @@
-"""What experiments/bodies committed: computed again, and beside theory/bodies.md."""
+"""The tables in experiments/bodies are recomputed, and compared with theory/bodies.md."""
 
 from __future__ import annotations
 

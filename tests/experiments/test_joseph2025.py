@@ -1,4 +1,4 @@
-"""What experiments/joseph2025 committed is what its script computes, and says what it should."""
+"""The tables in experiments/joseph2025 are what its script computes; its page agrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments/liu2026 committed is what its script computes, and holds together."""
+"""The tables in experiments/liu2026 are what its script computes, and agree with its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments/liu2026/table8 committed: its noise again, its data, and its verdicts."""
+"""The tables in experiments/liu2026/table8: noise is recomputed, data and verdicts are checked."""
 
 from __future__ import annotations
 

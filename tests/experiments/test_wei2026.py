@@ -1,4 +1,4 @@
-"""What experiments/wei2026 committed is what its script computes, and says what it should."""
+"""The tables in experiments/wei2026 are what its script computes; its page agrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geometries: the length that X must hide, against every corner of the sensitivity's set."""
+"""Geometries: the length that noise must hide, against all corners of the set of shifts."""
 
 from __future__ import annotations
 

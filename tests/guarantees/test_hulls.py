@@ -1,4 +1,4 @@
-"""A sensitivity's body is the hull of its shifts: no shift outside, no corner that is none."""
+"""A sensitivity's body is the hull of its shifts: it contains all, and its corners are shifts."""
 
 from __future__ import annotations
 

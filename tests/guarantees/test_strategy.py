@@ -1,4 +1,4 @@
-"""How far a unit moves sums of cells: exact, and as far as some unit really does."""
+"""How far a unit moves sums of cells: the bound is exact, and some unit attains it."""
 
 from __future__ import annotations
 

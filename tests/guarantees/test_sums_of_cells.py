@@ -1,4 +1,4 @@
-"""A sensitivity that says the strategy which it follows from: radii, records, refusals."""
+"""The sensitivity of sums of cells, which states the sums: radii, records, refusals."""
 
 from __future__ import annotations
 

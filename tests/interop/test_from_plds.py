@@ -1,4 +1,4 @@
-"""Imported losses: exact for the masses that they are given, and composable."""
+"""Imported laws of losses: δ is exact for the given masses, and they compose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events say what the mechanism is: dp-accounting's own accountant finds our numbers."""
+"""Exported events describe the mechanism: dp-accounting's accountant finds our numbers."""
 
 from __future__ import annotations
 

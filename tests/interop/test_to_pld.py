@@ -1,4 +1,4 @@
-"""Exported losses: dp-accounting's δ of them is on the private side, and close."""
+"""Exported laws of losses: dp-accounting's δ of them is never too small, and close to ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard's attack on models can fail: in its pinned cases wrong models and warnings are told."""
+"""The attack on models can fail: in its pinned cases it finds wrong models and warnings."""
 
 from __future__ import annotations
 

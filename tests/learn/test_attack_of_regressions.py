@@ -1,4 +1,4 @@
-"""The guard's attack on regressions can fail: a sensitivity or noise that is wrong is told."""
+"""The attack on regressions can fail: it finds a sensitivity or noise that is wrong."""
 
 from __future__ import annotations
 

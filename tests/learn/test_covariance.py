@@ -1,4 +1,4 @@
-"""Covariances: numpy's where there is no noise, and errors that are as large as is said."""
+"""Covariances equal numpy's without noise, and their errors are as large as stated."""
 
 from __future__ import annotations
 

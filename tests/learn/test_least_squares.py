@@ -1,4 +1,4 @@
-"""Least squares from moments: numpy's where there is no noise, and errors by finite differences."""
+"""Least squares from moments: equal to numpy's without noise; errors by finite differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's own checks, what it learns, what it refuses, what it spends."""
+"""`LinearRegression`: scikit-learn's checks, its estimates, its refusals and its budget."""
 
 from __future__ import annotations
 

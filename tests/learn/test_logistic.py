@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's own checks, what it refuses, what it spends."""
+"""`LogisticRegression`: scikit-learn's checks, its refusals and its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Second moments: exact sums, and no pair of rows beyond the stated sensitivity."""
+"""Second moments: their sums are exact, and no two rows are beyond the stated sensitivity."""
 
 from __future__ import annotations
 

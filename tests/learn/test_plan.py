@@ -1,4 +1,4 @@
-"""What is planned from public numbers: sensitivities, counts and predicted noise."""
+"""Plans of trainings from public numbers: sensitivities, counts of rounds and predicted noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DP-SGD's parts, beside dp-accounting and closed forms."""
+"""The parts of DP-SGD, against dp-accounting and closed forms."""
 
 from __future__ import annotations
 

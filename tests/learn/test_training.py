@@ -1,4 +1,4 @@
-"""The rounds in numpy: exact sensitivities, and without noise the minimum that scipy finds."""
+"""Rounds of training: exact sensitivities, and without noise the minimum that scipy finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledgers that were edited, forged, cut short or never were one."""
+"""Ledgers that were edited, forged or cut short, and files that never were one."""
 
 from __future__ import annotations
 

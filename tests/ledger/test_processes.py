@@ -1,4 +1,4 @@
-"""Real processes on one file: killed at any instant, or all at once."""
+"""Real processes that charge one ledger: killed at any instant, or running at once."""
 
 from __future__ import annotations
 

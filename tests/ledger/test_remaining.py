@@ -1,4 +1,4 @@
-"""What is left of an account is what the ledger then admits, and no more."""
+"""The ledger admits a charge of what an account is said to have left, and no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far off a released number may be, and the ε for an accuracy: against releases and theory."""
+"""The accuracy of released numbers, and the ε for an accuracy: against releases and theory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vector that is released in chunks: one draw of noise, the same as for all of it at once."""
+"""A vector released in chunks gets one draw of noise, the same as if released at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles read off noisy counts, against isotonic regression and tests by their definitions."""
+"""Quantiles read off noisy counts, against isotonic regression and tests from definitions."""
 
 from __future__ import annotations
 

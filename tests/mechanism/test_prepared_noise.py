@@ -1,4 +1,4 @@
-"""What a mechanism keeps between releases: numbers of the law, and no bit of a draw."""
+"""What a mechanism keeps between releases: constants of the law, and no bits of a draw."""
 
 from __future__ import annotations
 

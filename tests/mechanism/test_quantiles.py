@@ -1,4 +1,4 @@
-"""Chosen quantiles: their law, and that no two neighbouring tables tell more than they may."""
+"""Chosen quantiles: their law, and its largest loss over all neighbouring tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `add_noise` refuses, in words that hold no data."""
+"""What `add_noise` refuses, with messages that contain no data."""
 
 from __future__ import annotations
 

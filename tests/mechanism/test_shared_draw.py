@@ -1,4 +1,4 @@
-"""Noise whose coordinates are drawn by several processes: one law, one factor, no secrets."""
+"""Noise whose coordinates several processes draw: one law, one common factor, no secrets."""
 
 from __future__ import annotations
 

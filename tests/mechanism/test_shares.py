@@ -1,4 +1,4 @@
-"""Noise in shares: their sum is the noise that is certified, and anything less is refused."""
+"""Noise in shares: their sum has the certified law, and less noise is refused."""
 
 from __future__ import annotations
 

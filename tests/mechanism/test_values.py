@@ -1,4 +1,4 @@
-"""Values of every type: which are exact numbers, and their nearest whole numbers."""
+"""Values of all types to release: which are exact numbers, and their nearest whole numbers."""
 
 from __future__ import annotations
 

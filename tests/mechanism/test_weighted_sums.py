@@ -1,4 +1,4 @@
-"""The law of weighted sums of noise, against pmfs that are convolved and sums in closed form."""
+"""The law of weighted sums of noise, against convolved masses and sums in closed form."""
 
 from __future__ import annotations
 

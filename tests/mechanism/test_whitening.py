@@ -1,4 +1,4 @@
-"""W·v + X, rounded exactly: against the same sums in Fractions, for values of every kind."""
+"""W·v + X rounded exactly, against the same sums in Fractions, for values of all kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rest of the package asks of a law by way of its family, against the law itself."""
+"""What the package asks of a law through its family, against the law's density and masses."""
 
 from __future__ import annotations
 

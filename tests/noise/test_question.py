@@ -1,4 +1,4 @@
-"""One question: what a fit sees of what was asked."""
+"""`Question`: what a fit sees of the arguments of `calibrate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bisection: the ends it returns are neighbours, or as close as asked, and were tried."""
+"""Bisection returns ends that were tried, and are adjacent floats or as close as asked."""
 
 from __future__ import annotations
 

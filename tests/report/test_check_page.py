@@ -1,4 +1,4 @@
-"""A reader's browser checks a release: the report's button, its folder, and check.html."""
+"""A browser checks a release: by the report's button, with its folder, and in check.html."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a browser makes of a page on paper: nothing cut off, nothing folded, tables kept together.
+"""A page that a browser prints: nothing is cut off or folded, and tables are kept together.
 
-Chromium prints as if asked by hand; where it isn't installed nothing is tested.
+Chromium prints as on a user's command; the tests are skipped if it isn't installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a comparison offers of noise in the shape of a body, and what it leaves out."""
+"""The noise in the shape of a body that a comparison offers, and what it leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways to fit noise to a sensitivity: one number has one way, as maps of it change nothing."""
+"""The ways to fit noise to a sensitivity: one number has only one, as maps don't help it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise of several kinds at one budget: against formulas, sums, and one per cent less."""
+"""Noise of several kinds at one budget: against formulas and sums, and 1 % less noise fails."""
 
 from __future__ import annotations
 

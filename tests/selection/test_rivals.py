@@ -1,4 +1,4 @@
-"""Which ways to fit noise a family may serve at all."""
+"""The families that a comparison tries for a sensitivity, and those that it leaves out."""
 
 from __future__ import annotations
 

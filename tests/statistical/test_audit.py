@@ -1,4 +1,4 @@
-"""The auditor finds nothing on any registered family, in 10⁶ draws where that takes seconds."""
+"""The auditor finds nothing for any registered family, in 10⁶ draws if these take seconds."""
 
 from __future__ import annotations
 

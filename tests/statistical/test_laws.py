@@ -1,7 +1,7 @@
-"""Released numbers have the law that is certified, and the tests would see one 10 % off.
+"""Released numbers have the certified law, and the tests would notice a scale that is 10 % off.
 
-Seeds are fixed, so every p-value is too: a law passes above 1e-3, and the same sample, taken for
-one of 1.1 times the scale, must fail below 1e-6.
+Seeds are fixed, so p-values are, too. They must be above 1e-3 for the law, and below 1e-6 for the
+law with 1.1 times the scale.
 """
 
 from __future__ import annotations

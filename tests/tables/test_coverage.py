@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say, over many releases of one table."""
+"""Intervals contain the true value as often as stated, in many releases of one table."""
 
 from __future__ import annotations
 

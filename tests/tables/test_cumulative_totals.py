@@ -1,4 +1,4 @@
-"""Cumulative counts by group with totals: which tables, their errors, and that they add up."""
+"""Cumulative counts by group with totals: the tables, their errors, and that they add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds that a release finds: at their share, by the rule, by the certificate that was planned."""
+"""Bounds that a release finds, with their share of the budget and the planned certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds that a release finds: what is verified, refused and said of them."""
+"""Bounds that a release finds: what is verified and refused, and what reports say about them."""
 
 from __future__ import annotations
 

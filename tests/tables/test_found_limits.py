@@ -1,4 +1,4 @@
-"""Releases that find a limit: against pandas, verified, charged, and within what they say."""
+"""Releases that find a limit: against pandas; they verify, are charged, and keep their errors."""
 
 from __future__ import annotations
 

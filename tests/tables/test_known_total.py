@@ -1,4 +1,4 @@
-"""Margins where rows are replaced and each is in a cell: the total is public, and has no noise."""
+"""Margins if rows are replaced and each is in a cell: the total is public, without noise."""
 
 from __future__ import annotations
 

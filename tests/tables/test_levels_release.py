@@ -1,4 +1,4 @@
-"""Keys with levels: which noise, releases that add up, what is refused."""
+"""Keys with levels: the chosen noise, releases that add up, and what is refused."""
 
 from __future__ import annotations
 

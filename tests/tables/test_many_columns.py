@@ -1,4 +1,4 @@
-"""Margins of many columns: noise in contrasts, rows summed by listed table, no cells anywhere."""
+"""Margins of many columns: noise is in contrasts, and rows are summed by table, without cells."""
 
 from __future__ import annotations
 

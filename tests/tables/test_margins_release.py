@@ -1,4 +1,4 @@
-"""Releases of tables with margins: they add up, verify, and are refused where they were edited."""
+"""Releases of tables with margins: they add up and verify, and edited ones are rejected."""
 
 from __future__ import annotations
 

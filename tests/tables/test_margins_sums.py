@@ -1,4 +1,4 @@
-"""Releases of sums and means with margins: they add up, hold, verify, and are refused if edited."""
+"""Releases of sums and means with margins: they add up and verify; edited ones are rejected."""
 
 from __future__ import annotations
 

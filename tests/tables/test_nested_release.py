@@ -1,4 +1,4 @@
-"""Keys with levels beside other columns: plans, releases that add up, edits, what is refused."""
+"""Keys with levels and other columns: plans, releases that add up, edits, and refusals."""
 
 from __future__ import annotations
 

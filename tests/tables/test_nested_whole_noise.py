@@ -1,4 +1,4 @@
-"""Whole noise beside levels: in the smallest table of which all published tables are sums."""
+"""Whole-number noise for levels and columns, in the smallest table that all others are sums of."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_whole_noise_is_in_the_smallest_table_that_tells_all(
 
 
 def _half_width(law: np.ndarray, count: int) -> float:
-    """The least h with P(|S| ≤ h) ≥ .95 for the sum S of so many independent numbers."""
+    """The least h with P(|S| ≤ h) ≥ .95 for the sum S of `count` independent numbers."""
     sums = np.ones(1)
     for _ in range(count):
         sums = np.convolve(sums, law)

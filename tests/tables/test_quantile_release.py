@@ -1,4 +1,4 @@
-"""Quantiles in a release: counted, chosen, verified, and safe from edits."""
+"""Quantiles in a release: counted, chosen and verified; edited releases are rejected."""
 
 from __future__ import annotations
 

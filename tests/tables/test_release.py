@@ -1,4 +1,4 @@
-"""From a spec to files and back: what is published, when it is refused, and that it verifies."""
+"""Releases from a spec to files: what is published, what is refused, and that they verify."""
 
 from __future__ import annotations
 

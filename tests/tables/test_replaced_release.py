@@ -1,4 +1,4 @@
-"""Releases about one unit that is replaced: what they state, what verifies, and who is charged."""
+"""Releases with replaced units as neighbours: what they state, what verifies, what is charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A series with running totals is killed, copied and put back: no period has two values."""
+"""A series with running totals that is killed, copied or restored: no period has two values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series with running totals: killed writes, bad state files, edited folders, odd accounts."""
+"""Series with running totals: killed writes, bad state files, edited folders, wrong accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A series of releases: one charge, noise of its own in each, and never one more than it says."""
+"""A series of releases: one charge, independent noise in each, and no more than it states."""
 
 from __future__ import annotations
 

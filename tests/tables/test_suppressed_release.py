@@ -1,6 +1,6 @@
-"""Releases of margins with min_count: rows are suppressed, marked, verified and refused if edited.
+"""Releases of margins with min_count: rows are suppressed, and false edits are rejected.
 
-At this ε the noise of a count is below 1, except with a chance below 1e-7.
+The ε is so large that a count's noise is below 1, except with probability below 1e-7.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quantiles by a tree in a release: their intervals, what verifies, and what is refused."""
+"""Releases of quantiles by a tree: their intervals, what verifies, and what is refused."""
 
 from __future__ import annotations
 

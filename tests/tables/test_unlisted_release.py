@@ -1,4 +1,4 @@
-"""Releases of groups that nobody listed: they verify, and tell nothing but what is published."""
+"""Releases of groups that nobody listed: they verify, and no file tells of other groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases whose counts are whole, none below 0, and add up: they verify, and edits are found."""
+"""Releases of whole counts >= 0 that add up: they verify, and edited ones are rejected."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def spec_of(**changes: Any) -> dict[str, Any]:
 
 
 def planned(**changes: Any) -> Plan:
-    """The plan of such a release with a usual delta."""
+    """The plan of a release with unlisted groups, at δ = 1e-5 unless changed."""
     privacy = {"delta": "1e-5"} | changes.pop("privacy", {})
     return plan(spec_file.lay_out(spec_of(privacy=privacy, **changes)))
 

@@ -1,4 +1,4 @@
-"""Contrasts of tables against dense matrices: what they are, how far a row moves them, exactly."""
+"""Contrasts of tables against dense matrices: their values, and how far a row moves them."""
 
 from __future__ import annotations
 

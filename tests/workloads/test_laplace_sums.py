@@ -1,4 +1,4 @@
-"""Half-widths of sums of Laplace numbers: never too narrow, and near what they should be."""
+"""Half-widths of sums of Laplace numbers: never too narrow, and hardly too wide."""
 
 from __future__ import annotations
 

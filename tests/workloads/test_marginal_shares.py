@@ -1,4 +1,4 @@
-"""Shares of measured tables and the bound below: the figures of theory/marginals.md."""
+"""Shares of measured tables, and the lower bound on noise: the figures of theory/marginals.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Least squares of measured tables: the closed forms against dense matrices."""
+"""Least squares from measured tables: closed forms against dense matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise on trees against an enumeration: laws of tables, ranks of trees, rejected claims."""
+"""Noise on trees against an enumeration: laws of tables, order of trees, rejected claims."""
 
 from __future__ import annotations
 

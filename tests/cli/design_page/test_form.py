@@ -1,4 +1,4 @@
-"""A form's texts and the spec that they give: what people write, and what a file had."""
+"""A form's texts and the spec made from them: texts as people write them, and files read back."""
 
 from __future__ import annotations
 

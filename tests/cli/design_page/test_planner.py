@@ -1,4 +1,4 @@
-"""Plans of the page: the same numbers and errors as the command line, and only the newest."""
+"""The page's plans have the command line's numbers and errors; only the newest one is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's server refuses strangers, and writes and shows nothing that it must not."""
+"""The page's server refuses strangers, and writes and shows nothing else than it should."""
 
 from __future__ import annotations
 

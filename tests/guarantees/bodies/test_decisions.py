@@ -1,4 +1,4 @@
-"""Decisions where the gauge is a root: exact at the boundary, and beside it."""
+"""Whether a body holds a shift or a body, also if its gauge is a root: decided exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every body against what its shifts are, by linear programs and by rejection."""
+"""Every body against the hull of its shifts, by linear programs and rejection sampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What theory/bodies.md states about bodies, in its own words and tables."""
+"""The numbers about bodies in the text and tables of theory/bodies.md."""
 
 from __future__ import annotations
 

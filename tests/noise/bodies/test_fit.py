@@ -1,4 +1,4 @@
-"""Noise in the shape of a body: the errors that it reaches, and that its shape is the best."""
+"""Fits of noise in the shape of a body: its errors, and that its parameters are the best."""
 
 from __future__ import annotations
 

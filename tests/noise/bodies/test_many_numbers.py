@@ -1,4 +1,4 @@
-"""Laws of one number of noise on very many: against a law in closed form, and against draws."""
+"""The law of one number, if noise has very many: against a closed form and draws."""
 
 from __future__ import annotations
 

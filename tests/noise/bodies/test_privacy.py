@@ -1,6 +1,6 @@
 """ε-DP of laws on bodies, by ratios of densities at random points and extreme shifts.
 
-Each law that looks as if it were private, but is not, is built as well, and found out.
+Laws that look private but aren't are built, too, and the tests find them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many rows in one go: the same numbers as row by row, and the same laws."""
+"""Many draws computed together have the same numbers, and the same laws, as one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of every law on every body: floats as near as they claim, and of the right law."""
+"""Draws of every law on every body have the right law, and floats within their error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staircases in a gauge that are cut off: known losses, δ met just so, and no better one near."""
+"""Truncated staircases in a gauge: known losses, δ is used up, and no better one is near."""
 
 from __future__ import annotations
 

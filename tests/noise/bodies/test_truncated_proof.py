@@ -1,4 +1,4 @@
-"""δ of staircases in a gauge that are cut off: by sums over rectangles, draws, other proofs."""
+"""δ of truncated staircases in a gauge: against sums over rectangles, draws, other proofs."""
 
 from __future__ import annotations
 

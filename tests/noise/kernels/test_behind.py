@@ -1,4 +1,4 @@
-"""What is said of mixtures that aren't searched holds of those that are found."""
+"""What is assumed of mixtures that aren't searched is true of those that are found."""
 
 from __future__ import annotations
 

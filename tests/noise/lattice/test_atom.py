@@ -1,4 +1,4 @@
-"""Truncated staircases with an atom at 0: proved, drawn, and never taken unasked."""
+"""Truncated staircases with an atom at 0: proved, drawn, and used only if asked for."""
 
 from __future__ import annotations
 

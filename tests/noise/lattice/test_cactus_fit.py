@@ -1,4 +1,4 @@
-"""Cactus noise for a budget: δ is met just so, at every shift, and no lattice hides the truth."""
+"""Cactus noise for a budget: δ is used up and proved at all shifts; finer lattices gain little."""
 
 from __future__ import annotations
 

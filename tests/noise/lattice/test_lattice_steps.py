@@ -1,4 +1,4 @@
-"""The whole-number route to δ of `optimal` noise against the general sum over steps, in balls."""
+"""δ of `optimal` noise in whole numbers, against the general sum over steps in balls."""
 
 from __future__ import annotations
 

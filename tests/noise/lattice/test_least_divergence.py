@@ -1,4 +1,4 @@
-"""The convex program of cactus noise: no other law does better, and its limits are known."""
+"""The convex program of cactus noise: no other law is better, and its limits are known laws."""
 
 from __future__ import annotations
 

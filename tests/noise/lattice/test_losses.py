@@ -1,4 +1,4 @@
-"""Steps whose worst shift may change with ε, composed: against direct sums, exact profiles."""
+"""Composition of steps whose worst shift depends on ε, against direct sums and exact profiles."""
 
 from __future__ import annotations
 

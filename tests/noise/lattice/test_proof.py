@@ -1,4 +1,4 @@
-"""Whole-number weights: by hand, and for queries of whole numbers alone."""
+"""Proofs for laws with whole-number weights: by hand, and for whole-number queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spherical staircases: the known best losses, the private side, and that no better one is near."""
+"""Fits of spherical staircases: known best losses, δ is met, and no better one is near."""
 
 from __future__ import annotations
 

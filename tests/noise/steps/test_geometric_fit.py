@@ -1,4 +1,4 @@
-"""The best staircase on the whole numbers: no other core has less, and no other ε is met."""
+"""The best staircase on the whole numbers: no other core has less loss, and ε is used up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""δ(ε) of steps on the whole numbers: against sums over the lattice, and convolutions of them."""
+"""δ(ε) of steps on the whole numbers, against sums over the lattice and convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws on the whole numbers: their law, and which number a uniform one stands for."""
+"""Draws on the whole numbers: their law, and the number for each uniform word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over independent trees, against convolutions of laws that are found by enumeration."""
+"""Sums over independent trees, against convolutions of enumerated laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates in floats, by numpy's FFT, against the laws whose errors are bounded."""
+"""Estimates by numpy's FFT in floats, against the laws with proved errors."""
 
 from __future__ import annotations
 

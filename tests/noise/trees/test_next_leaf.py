@@ -1,4 +1,4 @@
-"""Cells that are drawn one after another have the law of the tree, whatever partial sums are."""
+"""Leaves that are drawn one after another have the tree's law, given any partial sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tail of a tree's total in balls: the same as by two other routes, and never below."""
+"""The tail of a tree's total in balls: equal to two other computations, and never below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of answer beside all others: each reads its own certificate, and no other's."""
+"""Each kind of answer reads its own certificate, and rejects those of all other kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The row expressions that are allowed, and the messages for others."""
+"""The row expressions that are allowed, and the error messages for others."""
 
 from __future__ import annotations
 

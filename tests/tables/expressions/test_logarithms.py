@@ -1,6 +1,7 @@
 """Logarithms and exponentials: their errors, proved in balls, and exact results.
 
-Each step of a program is followed by an exact value in balls and a bound on the error of its float.
+For each step of a program, the tests keep its exact value in balls and a bound on its float's
+error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions over the rows of one unit: on DuckDB, and which texts are refused."""
+"""Functions over the rows of one unit: their values on DuckDB, and the texts that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks of time zones: their changes against the database's own bytes, and what is refused."""
+"""Clocks of time zones: their changes against the time zone database, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts: dimension, clip and bits, against brute force over every way to spread the rows."""
+"""Layouts: dimension, clip and bits, against brute force over all ways to spread rows."""
 
 from __future__ import annotations
 

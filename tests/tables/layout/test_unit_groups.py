@@ -1,4 +1,4 @@
-"""Limits of single queries, and groups in which a person is once by construction."""
+"""Limits of single queries, and the number of groups that a person is in by construction."""
 
 from __future__ import annotations
 

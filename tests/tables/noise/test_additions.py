@@ -1,4 +1,4 @@
-"""Counts of several queries in one draw, which a unit raises all at once: it keeps signs."""
+"""Counts of several queries in one draw: a unit raises all of them, which needs less noise."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Plans against standard noise from independent closed forms: no standard noise is less.
+"""No plan has more noise than standard noise, which is computed from independent closed forms.
 
-The objective is in docs/tables-reference.md: Σ weight·ln(variance), over numbers that are
-scaled to the shift by one row. In it Laplace noise has the scale that is best for each number of a
-cell: Δ/b is as much for a number of persons as for one of rows. No standard way may be better,
-unless one part would have more noise than its own share of the budget gives it: a plan never does
-that.
+The objective is in docs/tables-reference.md: Σ weight·ln(variance), over numbers that are scaled to
+the shift by one row. Laplace noise has the best scale for each number of a cell. No standard noise
+may be better, unless it gives a part more noise than its own share of the budget would; plans never
+do that.
 """
 
 from __future__ import annotations

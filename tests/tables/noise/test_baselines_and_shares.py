@@ -1,4 +1,4 @@
-"""Importances of queries that are accounted for together, and plain noise."""
+"""Importances of queries that share one budget, and baselines of standard noise."""
 
 from __future__ import annotations
 

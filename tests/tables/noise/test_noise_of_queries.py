@@ -1,4 +1,4 @@
-"""The noise of a query for the shifts by one unit, and the error that its table states."""
+"""The noise of a query that hides one unit's shifts, and the error that its table states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries that share a draw: by all partitions by hand, as released, and as edited."""
+"""Queries that share a draw: against all partitions, in releases, and in edited releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and bands that a column says once: the same release as where each query lists them."""
+"""Keys and bands listed once for a column give the same release as if each query lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys from a file: the same release as with keys that are listed, and every other file refused."""
+"""Keys from a file give the same release as listed keys; all other files are refused."""
 
 from __future__ import annotations
 

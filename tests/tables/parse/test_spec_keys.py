@@ -1,4 +1,4 @@
-"""The reference page has the keys of the spec as the schema describes them."""
+"""The reference page describes the keys of a spec as the schema does."""
 
 from __future__ import annotations
 

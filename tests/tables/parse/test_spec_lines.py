@@ -1,4 +1,4 @@
-"""The line of each key in its TOML, and none where nobody can tell."""
+"""The line of each key in a TOML text; none if it can't be determined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs of any length and depth: read in proportion to their size, or refused."""
+"""Specs of any length and depth are read in time proportional to their size, or refused."""
 
 from __future__ import annotations
 

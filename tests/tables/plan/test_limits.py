@@ -1,4 +1,4 @@
-"""One more limit never asks for more noise: whatever hides 20 groups hides 10."""
+"""One more limit never needs more noise: noise that hides 20 groups hides 10."""
 
 from __future__ import annotations
 

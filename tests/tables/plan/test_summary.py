@@ -1,4 +1,4 @@
-"""The text of a plan: shares that add up, and the true cost of plain noise."""
+"""The text of a plan: its shares add up, and the cost of standard noise is right."""
 
 from __future__ import annotations
 

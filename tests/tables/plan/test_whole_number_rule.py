@@ -1,6 +1,6 @@
-"""Plans leave out noise for the numbers between where noise on whole numbers was found.
+"""Plans don't try noise on the real line if noise on the whole numbers was found.
 
-That is a rule of experience. With it a plan has at most .1 % more noise than without.
+This is an empirical rule: with it a plan has at most .1 % more noise than without.
 """
 
 from __future__ import annotations

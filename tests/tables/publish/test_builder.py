@@ -1,4 +1,4 @@
-"""A release in calls: the spec that `Release` has of the same sections, and nothing of its own."""
+"""A release built by calls has the same spec as `Release` with the same sections."""
 
 from __future__ import annotations
 

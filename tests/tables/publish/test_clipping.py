@@ -1,4 +1,4 @@
-"""A query may spend a part of its budget on counting what limits and bounds take away from it."""
+"""A query may spend a part of its budget on counts of what limits and bounds cut off."""
 
 from __future__ import annotations
 

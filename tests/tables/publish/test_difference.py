@@ -1,4 +1,4 @@
-"""What changed between two releases: against their tables, and as often within as is said."""
+"""Differences of two releases: against their tables, and how often their intervals hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One factor of ε for all releases of a plan, or why there is none."""
+"""The factor of ε that fits all releases of a plan to a budget, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is drawn, the numbers of the table that it becomes fit each other and the noise."""
+"""The numbers of a released table fit each other and the noise, whatever was drawn."""
 
 from __future__ import annotations
 

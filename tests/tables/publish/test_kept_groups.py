@@ -1,4 +1,4 @@
-"""Tables that leave groups out or round counts, by what is published: true ones alone verify."""
+"""Tables that omit groups or round counts, from published numbers only: true ones verify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was known before a charge costs nothing: the rehearsal goes the way of the release."""
+"""Errors that are known before a charge cost nothing, as a rehearsal takes a release's steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release was when it was published: its files, its charge and its signature."""
+"""Seals of releases: the files, the charge and the signature at the time of publication."""
 
 from __future__ import annotations
 

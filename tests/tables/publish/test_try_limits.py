@@ -1,4 +1,4 @@
-"""Noise and bias of each value of a limit, against what pandas says of the same rows."""
+"""The noise and bias of each value of a limit, against pandas on the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Released directories: true ones verify, and every false edit is rejected, none by a crash."""
+"""Released directories: true ones verify, and every false edit is rejected without a crash."""
 
 from __future__ import annotations
 

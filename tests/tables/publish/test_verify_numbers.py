@@ -1,4 +1,4 @@
-"""The numbers of released tables: true ones verify, and those that fit nothing are rejected."""
+"""The numbers of released tables: true ones verify, and inconsistent ones are rejected."""
 
 from __future__ import annotations
 

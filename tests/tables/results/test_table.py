@@ -1,4 +1,4 @@
-"""From a noisy vector to numbers: units, the mean's rules, and intervals that hold."""
+"""From a noisy vector to a table's numbers: units, rules of means, and intervals that hold."""
 
 from __future__ import annotations
 

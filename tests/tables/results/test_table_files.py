@@ -1,4 +1,4 @@
-"""Tables as files: whatever a key or a name holds, every format reads back what was written."""
+"""Tables as files: each format reads back what was written, whatever keys and names contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bins of numbers: which values are in one, at its edges, and how many there may be."""
+"""Bins of numbers: which values are in each, also at edges, and the largest number of bins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact sums: against pandas, in any order, on any number of threads, and for any person."""
+"""The exact sums: against pandas, in any order, with any number of threads, for any person."""
 
 from __future__ import annotations
 

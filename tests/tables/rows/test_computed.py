@@ -1,4 +1,4 @@
-"""Filters and derived columns: the integers of a table that was computed by hand before."""
+"""Filters and derived columns give the same integers as columns that pandas computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No row changes how another is read, whatever a file says of all its rows."""
+"""No row changes how another row is read, whatever the file states about its rows."""
 
 from __future__ import annotations
 

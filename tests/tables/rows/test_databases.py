@@ -1,4 +1,4 @@
-"""Tables of DuckDB and SQLite files: read alone, and what they hold is data and never a message."""
+"""Tables of DuckDB and SQLite files: read-only, and their contents never get into messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a CSV is written: whatever the spec tells of it, the integers are those of the plain file."""
+"""CSV dialects that a spec describes give the same integers as a plain CSV file."""
 
 from __future__ import annotations
 

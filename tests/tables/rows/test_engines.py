@@ -1,4 +1,4 @@
-"""How an engine is chosen; Spark's tests are in tests/engines."""
+"""The choice of an engine; Spark's tests are in tests/engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many edges are at or below a value, on DuckDB: a guess and few steps, beside NumPy."""
+"""The number of edges at or below a value, by a guess and few steps on DuckDB, against NumPy."""
 
 from __future__ import annotations
 

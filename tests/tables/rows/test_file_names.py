@@ -1,4 +1,4 @@
-"""Names of files, folders and columns: none means anything to DuckDB, and odd ones are refused."""
+"""Names of files, folders and columns are never code or patterns; odd ones are refused."""
 
 from __future__ import annotations
 

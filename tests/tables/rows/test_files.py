@@ -1,4 +1,4 @@
-"""Sources of several files: all of them once, none that isn't meant, and alike in every column."""
+"""Sources of several files: each file is read once, no other is, and columns have one type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames in memory: whatever holds the rows, the same integers before noise as from a file."""
+"""Frames in memory of all kinds give the same integers before noise as a file."""
 
 from __future__ import annotations
 

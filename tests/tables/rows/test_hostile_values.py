@@ -1,7 +1,7 @@
-"""No value that a file can hold is an error: its column is refused by its type, or it is missing.
+"""No value in a file is an error: its column's type is refused, or the value is missing.
 
-Every type that Parquet has, times every type that a spec can declare, in every use that a spec can
-make of a column. What is refused is refused from the schema, before anything is charged.
+The tests combine all types of Parquet, all types that a spec can declare, and all uses of a column.
+Refusals follow from the schema, before anything is charged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables joined to the rows: the integers of a table that pandas joined, and who is protected."""
+"""Tables joined to the rows: the same integers as if pandas joined them, and who is protected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Persons who are over a limit: what is left of their counts, sums and means."""
+"""Persons over a limit: what remains of their counts, sums and means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values over a person's rows, in every container, and where they are refused."""
+"""Functions over a person's rows, from every container, and where they are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of pandas, of Python objects and categories too, and columns of which none is left."""
+"""Texts in pandas, also as Python objects and categories, and columns without any valid text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Totals where rows are units: of more rows than 64 bits hold the sums of, too."""
+"""Totals if rows are units, also of so many rows that their sums exceed 64 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles of persons: how much each row counts for, beside Python's own integers."""
+"""Quantiles of persons: the weight of each row, against Python's integers."""
 
 from __future__ import annotations
 

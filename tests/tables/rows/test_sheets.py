@@ -1,4 +1,4 @@
-"""Sheets of workbooks as sources: each cell is read as the text that a CSV would have."""
+"""Sheets of workbooks as sources: each cell is read as the text that it has in a CSV."""
 
 from __future__ import annotations
 

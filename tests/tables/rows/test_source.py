@@ -1,4 +1,4 @@
-"""Files: bad ones are refused before anything is spent; bad data in good ones never is."""
+"""Bad files are refused before anything is spent; bad values in good files never are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integers of groups that nobody listed: those made by hand, and one person moves few."""
+"""The integers of groups that nobody listed: against plain Python, and one person moves few."""
 
 from __future__ import annotations
 

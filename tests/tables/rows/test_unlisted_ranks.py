@@ -1,4 +1,4 @@
-"""The whole rows at each candidate of unlisted groups: made by hand, from rows over all limits."""
+"""Rows at each candidate of unlisted groups, against plain Python, also over all limits."""
 
 from __future__ import annotations
 

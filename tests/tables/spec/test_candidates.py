@@ -1,4 +1,4 @@
-"""Public candidates: a grid has the numbers that it says, on every machine."""
+"""Public candidates: a grid has its stated numbers, on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a spec: every problem at once, each with its key and what to do."""
+"""Problems of a spec are reported all at once, each with its key and a remedy."""
 
 from __future__ import annotations
 

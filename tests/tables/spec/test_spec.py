@@ -1,4 +1,4 @@
-"""Specs: round trips, the Python twin, and files that are none."""
+"""Specs: round trips, the same spec in Python, and files that aren't specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals of means and ratios by the noise of both numbers together: they hold, and with 95 %."""
+"""Intervals of means and ratios from the joint noise of both numbers: they hold with 95 %."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratios of sums and counts: their spelling, their rules, and intervals that hold."""
+"""Ratios of sums and counts: their syntax, their rules, and intervals that hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals of variances by the noise of all three numbers: they hold, and with about 95 %."""
+"""Intervals of variances from the noise of all three numbers: they hold with about 95 %."""
 
 from __future__ import annotations
 

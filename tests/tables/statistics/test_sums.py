@@ -1,4 +1,4 @@
-"""Sums beside a count: made of it and of values about the middle, with less noise, and exact."""
+"""Sums beside a count are computed from it and from centred values: less noise, and exact."""
 
 from __future__ import annotations
 

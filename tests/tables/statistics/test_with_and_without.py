@@ -1,4 +1,4 @@
-"""A count beside a mean of a column: the rows with a value and those without, with less noise."""
+"""A count beside a mean is the sum of rows with a value and without one, with less noise."""
 
 from __future__ import annotations
 

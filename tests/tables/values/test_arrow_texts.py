@@ -1,4 +1,4 @@
-"""Arrow's texts: those that aren't UTF-8 are missing, and all others are what they were."""
+"""Arrow's texts: those that aren't UTF-8 are missing, and all others are unchanged."""
 
 from __future__ import annotations
 

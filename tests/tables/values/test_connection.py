@@ -1,4 +1,4 @@
-"""Cursors of the connection that a process keeps."""
+"""Cursors of the DuckDB connection that a process keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines: each is split by itself, and no bytes in one change what another holds."""
+"""Lines of a CSV: each is split by itself, and no bytes in one change another line's fields."""
 
 from __future__ import annotations
 

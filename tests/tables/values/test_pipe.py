@@ -1,4 +1,4 @@
-"""Pipes: one reader gets every byte, and nobody waits for one that doesn't come."""
+"""Pipes: one reader gets every byte, and a writer doesn't wait for a reader that never comes."""
 
 from __future__ import annotations
 

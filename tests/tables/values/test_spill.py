@@ -1,4 +1,4 @@
-"""Temporary folders: private, and swept once the run that made them has ended, however it did."""
+"""Temporary folders: they are private, and removed after their run ended, in any way."""
 
 from __future__ import annotations
 

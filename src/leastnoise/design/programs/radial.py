@@ -91,7 +91,7 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
 
 
 def _choose_edges(staircase: SphericalStaircase) -> list[int]:
-    """Edges in units of 1/_CELLS: the staircase's edges and multiples of 1/m, plus integers.
+    """Edges in units of 1/_CELLS: the staircase's edges and multiples of 1/m, moved by integers.
 
     So the edges of two copies a shift of 1 apart coincide. They continue beyond the staircase's
     end.
@@ -214,9 +214,11 @@ class RadialProgram:
         return _Pairs(inner=i, outer=k, size=size[i, k], beyond=beyond)
 
     def _matrix(self, units: Floats, pairs: _Pairs) -> csr_matrix:
-        """Rows: g_i − c g_k u_k/u_i <= t_ik/size_ik for the pairs, Σ t + … <= 1, falling heights.
+        """The program's constraints: one row per pair of shells, one for δ, and one per edge.
 
-        t_ik is the share of δ that the pair spends.
+        A pair (i, k) has g_i − c g_k u_k/u_i <= t_ik/size_ik, where t_ik is the share of δ that it
+        spends. These shares, and the shares of δ beyond all shells, add up to at most 1. At each
+        edge, heights must not increase outwards.
         """
         from scipy.sparse import csr_matrix  # noqa: PLC0415
 

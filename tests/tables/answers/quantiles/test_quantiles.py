@@ -1,4 +1,4 @@
-"""How far off a plan says that quantiles are, against their law and against draws."""
+"""The errors of quantiles that a plan states, against their law and against draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles by a tree: which tree, how far off they are, and that their intervals hold."""
+"""Quantiles by a tree: the tree that is chosen, their errors, and that their intervals hold."""
 
 from __future__ import annotations
 

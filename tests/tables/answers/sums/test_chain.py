@@ -1,4 +1,4 @@
-"""Noise on a tree in tables with margins: which order, what it is worth, where it lands."""
+"""Noise on a tree for tables with margins: the order of columns, its gain, and its errors."""
 
 from __future__ import annotations
 

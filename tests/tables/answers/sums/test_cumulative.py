@@ -1,4 +1,4 @@
-"""Cumulative counts: which noise, how far off they are, and what is refused."""
+"""Cumulative counts: the noise that is chosen, their errors, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Noise that makes the largest error of counts that add up small: which, how large, what is said.
+"""Noise that minimises the largest error of counts that add up: its choice, size and description.
 
-Searches are compared with all trees of a grid, whose errors are those of an enumeration.
+Searches are compared with all shares of a grid, whose errors are enumerated.
 """
 
 from __future__ import annotations

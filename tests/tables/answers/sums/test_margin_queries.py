@@ -1,4 +1,4 @@
-"""What a unit moves in each table of exact sums: every neighbour of tiny tables, end to end."""
+"""How far a unit moves each table of exact sums, for all neighbours of tiny tables, end to end."""
 
 from __future__ import annotations
 

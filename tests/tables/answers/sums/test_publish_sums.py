@@ -1,4 +1,4 @@
-"""What is checked of counts that add up along one tree, beside the edits of whole releases."""
+"""Checks of counts that add up along one tree; other tests edit whole releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole counts that add up: against a second way to find them, and their bias by enumeration."""
+"""Whole counts that add up: against a second algorithm, and their bias by enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which chances keys alone are published, against the optimum and the best that is known."""
+"""The probabilities with which keys alone are published, against proved and known optima."""
 
 from __future__ import annotations
 

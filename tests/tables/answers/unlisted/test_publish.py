@@ -1,4 +1,4 @@
-"""Which groups are drawn and published that nobody listed: how often, with which noise."""
+"""Groups that nobody listed: how often they are published, and with which noise."""
 
 from __future__ import annotations
 

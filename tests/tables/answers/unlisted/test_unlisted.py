@@ -1,4 +1,4 @@
-"""From how many units on a group is published that nobody listed, and what is refused."""
+"""The size from which a group that nobody listed is published, and what is refused."""
 
 from __future__ import annotations
 

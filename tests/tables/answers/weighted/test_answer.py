@@ -1,4 +1,4 @@
-"""Named sums: noise as `ln.workload` finds it, errors, and certificates that say other things."""
+"""Named sums: noise as in `ln.workload`, stated errors, and certificates of other strategies."""
 
 from __future__ import annotations
 

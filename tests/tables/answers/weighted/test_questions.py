@@ -1,4 +1,4 @@
-"""CSVs of named sums: which cells they have, and what is refused."""
+"""CSV files of named sums: the cells that they define, and what is refused."""
 
 from __future__ import annotations
 
