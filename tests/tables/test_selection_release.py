@@ -264,7 +264,7 @@ def test_other_queries_still_need_limits() -> None:
 
 def test_without_epsilon_nothing_can_be_selected() -> None:
     raw = spec_of(privacy={"unit": "person", "epsilon": 0, "delta": "1e-3"})
-    with pytest.raises(Refused, match="selects"):
+    with pytest.raises(Refused, match="select groups"):
         plan(spec_file.lay_out(raw))
 
 

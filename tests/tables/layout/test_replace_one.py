@@ -22,6 +22,8 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Within
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.axes import KeyColumn
+from leastnoise.tables.layout.boundings.base import Numbers
+from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
@@ -333,3 +335,14 @@ def test_the_example_of_bodies_4(tmp_path: Path) -> None:
     assert (
         gauge([Fraction(6), Fraction(-6)], simplices(2, 3).hull) == 2
     )  # so N(t) <= 1 isn't enough
+
+
+def test_the_norms_of_groups_that_nobody_listed() -> None:
+    """Two persons in other groups: one adds to three groups, the other no longer adds to three."""
+    numbers = Numbers(cells=1, each=2, counts=True, units=(0,))
+    limits = FewGroups(groups=3, per_group=2)
+    shift = [(1, 2)] * 3 + [(-1, -2)] * 3
+    assert limits.replaced.l1(numbers) == sum(abs(move) for group in shift for move in group)
+    squared = sum(move**2 for group in shift for move in group)
+    assert limits.replaced.l2(numbers) == root_above(Fraction(squared))
+    assert limits.replaced.sensitivities(numbers) == limits.sensitivities(numbers)
