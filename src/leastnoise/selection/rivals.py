@@ -393,9 +393,10 @@ def _why_bounded(
     why = behind(asked.behind_geometry(shifts), least[0] / whole)
     if why is None:
         return None
+    loss = question.loss.value
     return (
-        f"it isn't searched, because its {question.loss.value} is not below the {question.loss.value} of "
-        f"{least[1]} noise: {why}; calibrate it alone to see it"
+        f"it isn't searched, because its {loss} is not below the {loss} of {least[1]} noise: "
+        f"{why}; calibrate it alone to see it"
     )
 
 
