@@ -39,8 +39,9 @@ def center_sums(
 
     A row moves the count by 1, and the centred value, in units of the radius of its bounds, by at
     most 1 in either direction. So it can reach every corner of the box that hides both. A value
-    counted from 0 reaches only two edges of its box. So a sum of values in [0, B] has noise of
-    √2·B/ε instead of 2·B/ε. A replaced row moves a centred value by up to 2. It moves an uncentred
+    counted from 0 reaches only two edges of its box, so part of that box is wasted. For values in
+    [0, B], a sum computed from the count and a centred sum has a std of √2·B/ε. A sum from 0 has a
+    std of 2·B/ε. A replaced row moves a centred value by up to 2. It moves an uncentred
     value ≥ 0 by up to 1 only, so values that are never negative are then summed from 0, unless a
     mean sums them centred anyway. With `min_count` or `top` no sum is centred, because noise that
     chooses the published groups would bias it. Nor is a sum that a ratio uses, or a sum of a query

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def has_one_value(spec: Spec, column: str) -> bool:
     """True if each unit has one value of `column` by construction.
 
-    That holds for the unit's own column, for columns that are joined by it, for values over all
-    rows of the unit, and for columns that are derived from such values alone.
+    That holds for the column that names the unit, for columns joined by it, and for values computed
+    over all rows of the unit. It also holds for columns derived from such values alone.
     """
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:

@@ -42,10 +42,10 @@ def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
 def noise_errors(
     certificate: Certificate, layout: Layout, first: int = 0
 ) -> tuple[NoiseError, ...]:
-    """The error of each component of a layout, which is the same in every cell.
+    """The error of each component of a layout; it is the same in every cell.
 
-    `first` is the index of the layout's first coordinate in the draw. A geometry and a body treat
-    the cells of a query alike.
+    That is because geometries and bodies treat the cells of a query alike. `first` is the index of
+    the layout's first coordinate in the draw.
     """
     error_by_std: dict[float, NoiseError] = {}
     errors: list[NoiseError] = []

@@ -4,7 +4,8 @@ Nothing here is proved: the noise that the search chooses is proved later, and c
 separate draws.
 
 notation: D = the number of all coordinates; F(D, ε) as in `shared_draws`. Noise for counts that a
-unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j.
+unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j. Its density
+is constant in a *core*, and falls by steps outside it. A is at least the size of the core.
 """
 
 from __future__ import annotations
@@ -149,10 +150,10 @@ def _volumes(queries: int, most: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _moments(d: int, epsilon: float) -> Floats:
-    """E (Aε/D)^j for j = 0 … D + 2 and each core b: shape (D + 3, cores).
+    """E (Aε/D)^j for j = 0 … D + 2, for cores of each size: shape (D + 3, number of sizes).
 
-    A − b is exponential with rate ε if the argument `epsilon` is 0; otherwise it is a geometric
-    number of steps.
+    A is the size of the core plus a geometric number of steps. If the argument `epsilon` is 0, it
+    is instead the size plus an exponential number with rate ε: steps don't matter for small ε.
     """
     if not epsilon:
         powers = accumulate(

@@ -150,7 +150,7 @@ def partition(
 ) -> list[DrawGroup]:
     """Find the groups of queries that are best drawn together, sorted by their first member.
 
-    `logs` has, for each query, ln of the mean variance of its numbers in a separate draw at its
+    `logs` has, for each query, the mean of ln(variance) over its numbers, in a separate draw at its
     share of `budget`. The result is the partition with the least Σ share·ln(variance) in which no
     query gets more noise. Queries stay separate if Gaussian noise in all of them has less. In a
     series, `budget` is for all `releases`, and noise of a body gets an equal part for each.
@@ -224,6 +224,7 @@ def same_integers(layouts: Iterable[Layout]) -> bool:
 
 
 _Joint = tuple[float, "Sensitivity"]
+"""The cost Σ share·ln(variance) of a joint draw, and the sensitivity of its queries together."""
 
 
 def _best_groups(
@@ -275,7 +276,7 @@ def _find_joint(
 def _cost_of_persons(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The least cost if all queries count persons, for `_find_joint`; None for other queries."""
+    """The result of `_find_joint` for queries that all count persons; None for others."""
     if not all(query.persons for query in queries):
         return None
     numbers, part = sum(query.numbers for query in queries), _share_of(queries, budget)

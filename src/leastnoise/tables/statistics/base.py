@@ -55,9 +55,9 @@ FourColumns = tuple[Floats, Floats, Floats, Floats]
 """Values, and their `_std`, `_low` and `_high`, each with one number per cell."""
 Ends = Floats | float
 Published = Mapping[tuple["Component", ...], Sequence[Floats]]
-"""The values that a query published, by their components.
+"""The values that a query published, by the components of their statistics.
 
-Their unit is `Statistic.in_common_unit`; each array has one number per cell.
+`Statistic.in_common_unit` has converted them. Each array has one number per cell.
 """
 
 
@@ -122,7 +122,7 @@ class RowErrors:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:
-    """The law of one published coordinate's error, in the query's own units, including rounding.
+    """The law of one coordinate's error, including rounding, in units of its component.
 
     `std` is its standard deviation. `half95`, `half975` and `half983` are half-widths of intervals
     with probability 1 − 0.05/k for k = 1, 2, 3. So k such intervals hold together with 95 %
@@ -268,12 +268,15 @@ class Statistic(AnyStatistic):
         return ingredients.unit
 
     def is_open(self, ingredients: Ingredients) -> bool:
-        """True if nothing public bounds it, so that `_std`, `_low` and `_high` may be ±∞."""
+        """True if nothing public bounds the value, so that `_std`, `_low`, `_high` may be ±∞."""
         del ingredients
         return False
 
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The values in a unit in which statistics of the same components agree, as var and std."""
+        """The values in a unit in which statistics of the same components are equal.
+
+        In this unit var and std of a column are both the variance of the scaled values.
+        """
         del ingredients
         return value
 
@@ -285,10 +288,10 @@ class Statistic(AnyStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """The suffix of a column that contradicts other columns or the noise; None if none does.
+        """The suffix of the first column that other columns or the noise contradict, or None.
 
-        `columns` are its four columns as published. `published` has the other statistics of the
-        query.
+        "" stands for the value itself. `columns` are the statistic's four columns as published.
+        `published` has the other statistics of the query.
         """
 
 

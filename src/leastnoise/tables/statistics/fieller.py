@@ -78,10 +78,10 @@ class QuotientTests:
 def find_tests(
     noise: Sequence[NoiseError], *, most: float, probability: float = 0.95
 ) -> QuotientTests | None:
-    """Find the tests of S/n, at most `most`, for the `noise` of S and of n.
+    """Find the tests of quotients S/n from −`most` to `most`, for the `noise` of S and of n.
 
-    Each keeps a true quotient with this `probability`. None if the joint law of both noises isn't
-    known.
+    Each test accepts the true quotient with this `probability`. None if the joint law of both
+    noises isn't known.
     """
     above, below = noise
     # the half-widths of these tests are stored

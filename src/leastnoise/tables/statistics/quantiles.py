@@ -46,7 +46,10 @@ class Quantile(OneColumn):
 
     @classmethod
     def of(cls, column: str, level: str) -> Self:
-        """The quantile at a level that is written as a decimal; raises ValueError."""
+        """The quantile at a level that is written as a decimal.
+
+        Raises ValueError unless the level is above 0 and below 1.
+        """
         try:
             parsed = exact(level, name="level")
         except InvalidArgument:

@@ -100,10 +100,11 @@ class Spread(ColumnStatistic):
 
     @final
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """V = m − a², clamped to [0, 1]; if n <= 0 it is ½, whatever S and Q are.
+        """The four columns, as functions of V = m − a²; if n <= 0, V is ½, whatever S and Q are.
 
-        m is clamped to 1, its largest value without noise. std: delta method, ∂V/∂S = −2a/n, ∂V/∂Q
-        = 1/(2n), ∂V/∂n = (2a² − Q/n/2)/n = (a² − V + ½)/n, and at most the largest of any law.
+        m is clamped to at most 1, its largest value without noise, and V to [0, 1]. The standard
+        deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n =
+        (2a² − Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` cuts it to the largest of any law.
         """
         total, square, count = numbers
         positive = count > 0
@@ -167,7 +168,10 @@ class Spread(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Find a wrong column: check all ranges, then compare with count, mean and variance."""
+        """The suffix of the first wrong column, or None; "" for the value itself.
+
+        Checks all ranges, then compares with the published count, mean and variance.
+        """
         value, std, low, high = columns
         most = self.from_variance(ingredients, 1.0)
         limits = ((0.0, most), (0.0, most * _LARGEST_STD), (0.0, value), (value, most))
@@ -286,7 +290,7 @@ def _slope(ingredients: Ingredients, squared_mean: Floats, variance: Floats) -> 
 def _ends(
     ingredients: Ingredients, total: Floats, square: Floats, count: Floats
 ) -> tuple[Floats, Floats]:
-    """The variances that tests accept (`spread_tests`), or `_in_box` if there are no tests."""
+    """The smallest and largest V that tests accept (`spread_tests`); `_in_box` without tests."""
     if (tests := find_spread_tests(ingredients.noise)) is not None:
         return tests.accept(total, square, count)
     return _in_box(ingredients, total, square, count)

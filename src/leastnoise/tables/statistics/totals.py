@@ -114,7 +114,7 @@ class Total(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Find a wrong `_low` or `_high`; the number itself can be anything."""
+        """The suffix of a wrong `_low` or `_high`, or None; the number itself can be anything."""
         del published
         value, _, low, high = columns
         if ingredients.projected:
