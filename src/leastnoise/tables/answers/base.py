@@ -217,8 +217,8 @@ class TablePart(ABC):
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, which follow from spec and certificate."""
 
-    # `verify` uses the rest to check the part's columns in a table. A release uses the rest, too:
-    # before the ledger is charged, it writes and checks a table of zeros.
+    # `verify` uses the members below to check the part's columns in a table. A release uses them,
+    # too: before the ledger is charged, it writes and checks a table of zeros.
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
@@ -452,7 +452,7 @@ class Answer(Protocol):
         ...
 
     def owns(self, name: str) -> bool:
-        """True if `name`, not a query's label, names a certificate of one of these queries."""
+        """True if `name` is no query's label, but names a certificate of one of these queries."""
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:

@@ -51,7 +51,7 @@ def numbers_of(
 
 
 def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
-    """The `_std` of each statistic that follows from the noise: one number, or one per cell."""
+    """The columns `_std` that follow from the noise alone, by name: one number, or one per cell."""
     deviations = {
         f"{asked.label}_std": asked.stated_std(ingredients)
         for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)

@@ -157,7 +157,10 @@ class NoisyPart(TablePart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift of these coordinates by one unit."""
+        """Alternative sets, each of which holds every shift of the part's coordinates by one unit.
+
+        These are the coordinates that noise is added to.
+        """
         return self.layout.sensitivities
 
     @property

@@ -138,10 +138,10 @@ def reads_tree(spec: Spec, query: Query) -> bool:
 
 
 def tree_count(spec: Spec, query: Query) -> Count | None:
-    """The count from a tree of quantiles that decides which groups are published; else None.
+    """The count, from a tree of quantiles, that decides which groups are published.
 
-    It decides if quantiles use a tree and the query has no count. With quantiles of several
-    columns, the tree of the first column decides.
+    None unless `min_count` or `top` chooses groups, quantiles use a tree, and the query asks for no
+    count. With quantiles of several columns, the tree of the first column decides.
     """
     statistics = known_statistics(query, by_row=spec.privacy.by_row)
     if (query.min_count is None and query.top is None) or not reads_tree(spec, query):

@@ -60,9 +60,10 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
 
 
 def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
-    """The limits of one unit in `query`: the limits of the spec, and the groups by construction.
+    """The limits of one unit in `query`, whose rows are grouped by the `axes`.
 
-    The rows are grouped by the `axes`.
+    They are the limits of the spec, with a smaller `max_groups` if a unit can't be in more groups
+    by construction.
     """
     limits, groups = spec.limits(query), groups_of_unit(spec, axes)
     if groups is None:

@@ -95,7 +95,8 @@ class DrawSearch:
         """The draw for a group of queries.
 
         Each of the `releases` has one such draw, and all together spend the group's part of
-        `budget`. Each way to bound a unit offers a sensitivity.
+        `budget`. Several queries have the group's joint sensitivity. A single query offers all
+        sensitivities of its layouts, except those that can't lead to the least noise.
         """
         members = tuple(queries[index] for index in group.members)
         if group.sensitivity is not None:
@@ -119,12 +120,12 @@ class DrawSearch:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The indices of the group's queries."""
+        """The indices of the draw's queries in the release."""
         return tuple(query.index for query in self.queries)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the group's queries."""
+        """The labels of the draw's queries."""
         return tuple(query.label for query in self.queries)
 
     def variances(self, mechanism: Mechanism) -> list[list[float]]:

@@ -78,7 +78,7 @@ class DrawQuery:
 
     @cached_property
     def counting(self) -> Layout | None:
-        """The layout in which a unit may add 0 or 1 to every cell, if any."""
+        """The first layout in which a unit may add 0 or 1 to every cell; None without one."""
         return next((layout for layout in self.layouts if _fills_cells(layout)), None)
 
     @property

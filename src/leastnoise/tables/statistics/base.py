@@ -261,10 +261,16 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """An upper bound on half the width of its interval in a group of this many `rows`."""
+        """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
+
+        `rows` is given if the statistic `needs_size`.
+        """
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The change of the statistic's value when its first number changes by 1."""
+        """The change of the statistic's value when its first number changes by 1.
+
+        Some subclasses use another number, such as the quotient of two numbers.
+        """
         return ingredients.unit
 
     def is_open(self, ingredients: Ingredients) -> bool:

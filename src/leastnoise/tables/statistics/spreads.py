@@ -138,10 +138,14 @@ class Spread(ColumnStatistic):
         """An upper bound from the tests, or else from an interval of m and an interval of a².
 
         The variances that tests accept (`spread_tests`) span at most 2c/n + (a − â)², with the
-        largest c, and |a − â| <= c'/n by the test of means. Without tests, [Q − w, Q + w]/[n − d, n
-        + d], clamped to ±1, is at most as wide as a mean's interval, 2h, so that m's interval has
-        width h. a's interval has width at most 2g, and a² in [1 − 2g, 1]² has width 4g(1 − g). The
-        root of an interval [V, V + x] is widest at V = 0, where it has width √x.
+        largest half-width c of these tests. By the test of means, |a − â| <= c′/n, where c′ is its
+        largest half-width.
+
+        Without tests, let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
+        clamped to [−1, 1]. As for a mean, h = (w + d)/(n + d) if n >= 2w + d, otherwise h = 1; for
+        g, t stands in place of w. Then the interval of m = (1 + Q/n)/2 has width h, and a² in
+        [1 − 2g, 1]² has width 4g(1 − g). The root of an interval [V, V + x] is widest at V = 0,
+        where it has width √x.
         """
         n = float(require_size(rows))
         if (tests := find_spread_tests(ingredients.noise)) is not None:

@@ -101,7 +101,7 @@ class Total(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The number before it was multiplied by its unit."""
+        """The value divided by the statistic's `unit`."""
         return value / self.unit(ingredients)
 
     @final

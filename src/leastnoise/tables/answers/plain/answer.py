@@ -140,8 +140,9 @@ class Plain:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Drawn(NoisyAnswer):
-    """One draw of noise for the parts with these `layouts`, one after the other in its vector.
+    """One draw of noise, whose vector has the numbers of one part after the other.
 
+    `layouts` has the layout of each part.
     `budgets` and `baselines` have the share of the budget and the plain noise of each part.
     """
 

@@ -309,10 +309,11 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm for which Laplace noise is as large as its noise.
+    """For each measured component, the l1 norm that gives Laplace noise the component's variance.
 
-    With q > 1 numbers in a cell, its noise has the shape of a box, and the variance
-    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has the variance 2·(norm/ε)².
+    With one number in a cell, the norm is `table_reach`. With q > 1 numbers, their noise has the
+    shape of a box, and the variance of a number is (q + 1)(q + 2)/3·(bound/ε)², with the bound of
+    its side of the box. Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:

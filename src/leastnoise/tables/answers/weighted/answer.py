@@ -272,7 +272,7 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True if some cells have these sums, to within 2^−44 of the size of each sum's terms.
+    """True if some values of the cells give these `sums`, to within 2^−44 of each sum's terms.
 
     `queries` has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the
     residuals of the sums are computed exactly. Since sums and cells may differ in size, they are
