@@ -124,8 +124,10 @@ class Reads:
 class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
-    `cells` has an array for each layout in `Reads.cells`, `groups` a list of rows for each layout
-    in `Reads.groups`. `memory` holds the running sums of a series with running totals.
+    `cells` has an array for each layout in `Reads.cells`. `groups` has, for each layout in
+    `Reads.groups`, a list of rows: public cell, keys and integers of a group. If the group has
+    candidates of quantiles, there is a row for each candidate. `memory` holds the running sums of a
+    series with running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)

@@ -29,7 +29,7 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The columns of a table as floats; NaN for a field that is no number.
 
-    In JSON, null stands for ±∞ (see `values_as_read`). It is read so only in the columns of a
+    In JSON, null stands for ±∞ (see `values_as_read`). Null is read as ±∞ only in the columns of a
     statistic that nothing public bounds, since no other published number is infinite.
     """
     open_ends = {

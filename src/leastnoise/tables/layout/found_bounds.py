@@ -38,8 +38,8 @@ def columns_by_query(spec: Spec) -> dict[str, str]:
 def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
     """The bounds of a column, from the `chosen` quantile for each bound that isn't given.
 
-    If both quantiles are the same candidate, the upper bound is the next candidate; if it is the
-    last, the lower bound is the candidate before. So the bounds always differ.
+    If both quantiles are the same candidate, the upper bound is the next candidate. If that
+    candidate is the last, the lower bound is the candidate before it. So the bounds always differ.
     """
     finds, values = column.finds, column.ends
     if finds is not None and finds.low is not None:

@@ -249,7 +249,7 @@ class SpecLayout:
     """A checked spec with the layouts of its queries, from which planning starts.
 
     For each query, `lay_out_query` makes an item of `queries` and `lay_out_ranks` an item of
-    `quantiles`. They don't depend on ε, δ and the importances.
+    `quantiles`. The layouts don't depend on ε, δ and the importances.
     """
 
     spec: Spec

@@ -138,9 +138,9 @@ class DrawSearch:
         return by_query
 
     def rank(self, offers: Offers) -> Offers:
-        """Sort the offers by Σ share·ln(variance), the smallest first.
+        """Sort the offers by Σ share·(mean of ln(variance)) over the queries, the smallest first.
 
-        Offers in which some number has more noise than with plain Laplace noise come last.
+        For a single query, offers that give a number more noise than plain Laplace noise come last.
         """
         laplace = math.inf
         if len(self.queries) == 1:

@@ -190,7 +190,10 @@ def _split_kinds(queries: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
 def find_layouts(
     queries: Sequence[DrawQuery], sensitivity: Sensitivity
 ) -> tuple[Layout, ...] | None:
-    """A layout for each query such that `sensitivity` holds for all queries together, if any."""
+    """A layout for each query, so that `sensitivity` holds for all queries together.
+
+    None if no layouts have this sensitivity.
+    """
     options = [query.layouts for query in queries]
     if len(options) == 1:
         match = next((layout for layout in options[0] if sensitivity in layout.sensitivities), None)
@@ -205,7 +208,10 @@ def find_layouts(
 def _match_layouts(
     options: Sequence[Sequence[Layout]], sensitivity: Sensitivity
 ) -> Iterator[Layout]:
-    """Yield, for each query, a layout whose shifts lie in the query's part of `sensitivity`."""
+    """Yield, for each query, a layout whose shifts lie in the query's part of `sensitivity`.
+
+    `options` has the layouts of each query. A query without such a layout is skipped.
+    """
     if isinstance(sensitivity, Added) and isinstance(sensitivity.of, Jointly):
         parts = sensitivity.of.parts
         if len(parts) == len(options):
@@ -218,7 +224,10 @@ def _match_layouts(
 
 
 def same_integers(layouts: Iterable[Layout]) -> bool:
-    """True if the integers of all layouts can have the same scale; counts of persons fit any."""
+    """True if the integers of all layouts can have the same scale.
+
+    Counts of persons fit every scale, since they are whole.
+    """
     rows = (layout for layout in layouts if not isinstance(layout.bounding, FirstCells))
     return len({layout.bits for layout in rows}) <= 1
 

@@ -78,8 +78,8 @@ class Component:
 
     A `filled` value counts as 0 if it is missing, before centring. A component with a `paired`
     column is also 0 in rows without a value of that column: see `Ratio`. `lowers` is true if it may
-    be negative. A `separate` one is summed by itself even if, with some found bounds, it equals
-    another component of its column.
+    be negative. A `separate` component is summed by itself even if, with some found bounds, it
+    equals another component of its column.
     """
 
     kind: Literal["count", "without", "units", "value", "square", "outside", "over", "rest"]
@@ -93,7 +93,7 @@ class Component:
 
     @property
     def of_values(self) -> bool:
-        """True if it depends on the column's values, which are rounded; counts are whole."""
+        """True if the number depends on the column's values; then it is rounded, unlike counts."""
         return self.kind in {"value", "square"}
 
     @property
@@ -186,17 +186,20 @@ class AnyStatistic(ABC):
     kind: ClassVar[str]
     """The spelling of the statistic without its columns, such as "mean"."""
     counts: ClassVar[bool]
-    """True if it is whole and not negative before noise, so that `multiple` can round it."""
+    """True if the value is whole and not negative before noise, so that `multiple` can round it."""
     clamps: ClassVar[bool]
     """True if `clamp` replaces negative values by 0."""
     needs_size: ClassVar[bool]
-    """True if its error depends on the number of values in its group, which isn't public."""
+    """True if the error depends on the number of values in a group, which isn't public."""
     adds_up: ClassVar[bool] = False
-    """True if its value in a table by fewer columns is the sum over cells."""
+    """True if the value in a table by fewer columns is the sum of the values in the cells."""
     has_margins: ClassVar[bool] = False
-    """True if tables by fewer columns may have it: it adds up, or is a quotient of such numbers."""
+    """True if the statistic adds up, or is a quotient of such statistics.
+
+    Then tables by fewer columns may have it.
+    """
     of_all_groups: ClassVar[bool] = False
-    """True if it is a single number for all groups of its query together."""
+    """True if the statistic is a single number for all groups of its query together."""
 
     @property
     @abstractmethod
@@ -309,11 +312,11 @@ class OneColumn(AnyStatistic):
 
     column_is: ClassVar[ColumnIs]
     column_types: ClassVar[frozenset[ColumnType]] = ANY_COLUMN
-    """The column types that it accepts."""
+    """The column types that the statistic accepts."""
     of_values: ClassVar[bool]
-    """True if it uses the column's values, which must be numbers with public bounds."""
+    """True if the statistic uses the column's values, which must be numbers with public bounds."""
     ranked: ClassVar[bool] = False
-    """True if its value is one of the column's public candidates; the column has numbers."""
+    """True if the value is one of the column's public candidates; the column has numbers."""
 
     @property
     def label(self) -> str:

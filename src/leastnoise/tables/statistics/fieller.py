@@ -39,9 +39,9 @@ class QuotientTests:
     def accept(
         self, numerator: Floats, count: Floats, *, between: tuple[float, float]
     ) -> tuple[Floats, Floats]:
-        """The smallest and the largest quotient `between` the limits that isn't rejected.
+        """For each cell, the least and largest quotient `between` the limits that isn't rejected.
 
-        Counts must be above 0. If all quotients are rejected, the result is ∞ and −∞.
+        Counts must be above 0. If all quotients of a cell are rejected, the results are ∞ and −∞.
         """
         least, most = between
         low, high = self._accept(numerator, count, most)

@@ -371,7 +371,10 @@ class Ratio(Quotient):
             )
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The components of the two sums, or of the sum and the count, of rows with both values."""
+        """The components of the numerator and of the denominator.
+
+        Both are over rows with values of both columns, except for a ratio over `count`.
+        """
         (above,), (below,) = (part.components(spec, by_row=by_row) for part in self.parts)
         if not self.below.column:
             return above, below
@@ -393,9 +396,10 @@ class Ratio(Quotient):
         return replace(summed, paired=other)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """The range [0, most] of S/n, or [−most, most] if a may be negative, and the factor a/b.
+        """The range [0, most] of S/n, or [−most, most] if a may be negative, and its scale.
 
-        Over a count, `most` is 1; over a sum, it is ∞.
+        Over a count, `most` is 1; over a sum, it is ∞. The scale is the quotient of the radii by
+        which the values of a and of b are divided.
         """
         above, below = ingredients.components
         most = 1.0 if below.kind == "count" else math.inf

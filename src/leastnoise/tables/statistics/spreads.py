@@ -238,20 +238,20 @@ class Var(Spread):
         return ingredients.unit**2
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The variance in the column's units, squared."""
+        """The variance radius²·V, in squared units of the column."""
         return ingredients.unit**2 * np.asarray(variance)
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The variance in units of radius²."""
+        """V, from the variance in squared units of the column."""
         return value / ingredients.unit**2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `_std` in the column's units, squared."""
+        """The `_std` in squared units of the column, at most radius²/2."""
         del variance
         return ingredients.unit**2 * np.minimum(std, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `std` in units of radius²."""
+        """The `std` of V, from the `_std` in squared units of the column."""
         del variance
         return std / ingredients.unit**2
 
@@ -264,11 +264,11 @@ class Std(Spread):
     kind: ClassVar[str] = "std"
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The root of the variance. It is increasing, so it maps ends of intervals to ends."""
+        """The standard deviation radius·√V. It rises with V, so ends of intervals map to ends."""
         return ingredients.unit * np.sqrt(np.asarray(variance))
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The square of the standard deviation."""
+        """V, from the standard deviation in units of the column."""
         return (value / ingredients.unit) ** 2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:

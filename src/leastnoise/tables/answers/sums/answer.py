@@ -185,7 +185,7 @@ class SumPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift of the table's coordinates by a unit."""
+        """Alternative sets, each of which holds all shifts of the table's coordinates by a unit."""
         return self.answered.moves(self.index)
 
     @property

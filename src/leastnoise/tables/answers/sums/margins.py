@@ -271,7 +271,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def _cell_variances(self) -> Floats:
-        """The variance of each measured number in the estimate of one cell."""
+        """The variance of each measured number in the estimate of one cell.
+
+        If no cells are estimated, it is a small part of the smallest variance in any table.
+        """
         marginals = self.marginals
         if self.chain is not None:
             return np.array([self.chain.noise.variance])

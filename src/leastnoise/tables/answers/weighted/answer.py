@@ -324,7 +324,7 @@ class SumsPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """The set of all shifts of these coordinates by one unit; a ball for noise in sums."""
+        """The set of all shifts of the noisy numbers by one unit; a ball for noise in sums."""
         moves = self.certificate.sensitivity
         return (moves.ball if isinstance(moves, SumsOfCells) else moves,)
 

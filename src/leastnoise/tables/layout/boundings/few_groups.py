@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class FewGroups(Shifts):
     """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
 
-    Each group has its own draw of noise, so sensitivities and bodies here are about one group's
-    row. Counts of persons count a person once in a group, whatever their rows.
+    Each group has its own draw of noise, so the sensitivities are about one group's row. Counts of
+    persons count a person once in a group, whatever their rows.
     """
 
     groups: int
