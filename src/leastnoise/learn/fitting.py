@@ -107,7 +107,7 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
         if str(error).startswith(("Sparse data", "A sparse")):
             raise
         raise TypeError(
-            "Each argument must be no string, but a number."
+            "Expected numbers, got a string."
         ) from None  # the naming that scikit-learn asks for
     except ValueError as error:
         if "could not convert" in str(error):
