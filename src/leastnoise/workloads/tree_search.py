@@ -244,8 +244,11 @@ class Trees:
             (claim.neighbours == neighbours, f"expected a certificate for {neighbours} neighbours"),
             (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
             (claim.grid and (1 / claim.grid).denominator == 1, "its counts aren't whole"),
-            (claim.geometry is None, "noise is alike in all groups"),
-            (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't the query's share"),
+            (claim.geometry is None, "its noise differs between groups"),
+            (
+                claim.budget == replace(budget, delta=Fraction(0)),
+                "its budget isn't the query's share",
+            ),
         )
         for fit, why in fits:
             if not fit:
