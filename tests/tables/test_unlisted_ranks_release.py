@@ -135,7 +135,10 @@ def test_rows_that_cannot_have_come_out_are_rejected(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"part": {"quantiles_by": "permute-and-flip"}}, 'quantiles_by: Expected "tree"'),
+        (
+            {"part": {"quantiles_by": "permute-and-flip", "prefer": "accuracy"}},
+            "prefer: Not used for quantiles alone",
+        ),
         ({"statistics": ["median(x)", "count"]}, "ask for count in another query"),
         (
             {
