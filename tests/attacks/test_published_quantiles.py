@@ -19,10 +19,9 @@ import pandas as pd
 import pytest
 
 from leastnoise.tables.answers.quantiles.answer import ByChance
-from leastnoise.tables.answers.unlisted.keys import KeysPlan
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from tests.quantile_laws import permute_and_flip, score
+from tests.quantile_laws import largest_loss, permute_and_flip, score
 from tests.tables.rows.test_unlisted import totals
 from tests.tables.unlisted_ranks import CANDIDATES, candidates_of, ranks_spec
 
@@ -38,14 +37,11 @@ def _rows_of(random: Random, person: int) -> Rows:
     return [(person, random.choice(codes), random.choice(values)) for _ in range(count)]
 
 
-def _law(
-    persons: int, counts: Mapping[int, Fraction], keys: KeysPlan, quantiles: ByChance
-) -> list[float]:
-    """The probabilities that a group is silent, and that each candidate is published for it."""
-    shown = float(keys.claim.chance(persons))
+def _chances(counts: Mapping[int, Fraction], quantiles: ByChance) -> list[float]:
+    """The probability of each candidate in a published group with these rows."""
     (rate,), (level,) = quantiles.certificate.rates, quantiles.certificate.levels
     penalties = [float(rate * score(dict(counts), at, level)) for at in range(len(CANDIDATES))]
-    return [1 - shown, *(shown * chance for chance in permute_and_flip(penalties))]
+    return permute_and_flip(penalties)
 
 
 @pytest.mark.dense
@@ -72,12 +68,16 @@ def test_no_person_is_told_of_beyond_the_promise(
         persons = {key: item >> keys.layout.bits for key, (item,) in totals(raw, tmp_path).items()}
         return persons, candidates_of(raw, tmp_path)
 
-    def laws(counted: tuple[Counts, Counts], code: str) -> list[float]:
-        persons, candidates = counted
-        of_code = {key[-1]: Fraction(n, unit) for key, n in candidates.items() if key[1] == code}
-        return _law(persons.get((0, code), 0), of_code, keys, quantiles)
+    def chances(counted: tuple[Counts, Counts], code: str) -> list[float]:
+        of_code = {key[2]: Fraction(n, unit) for key, n in counted[1].items() if key[1] == code}
+        return _chances(of_code, quantiles)
 
-    random, worst, furthest = Random(6), 0.0, Fraction(0)
+    def law(counted: tuple[Counts, Counts], code: str) -> list[float]:
+        """The probabilities that a group is silent, and that each candidate is published for it."""
+        shown = float(keys.claim.chance(counted[0].get((0, code), 0)))
+        return [1 - shown, *(shown * chance for chance in chances(counted, code))]
+
+    random, worst, of_choices, furthest = Random(6), 0.0, 0.0, Fraction(0)
     for persons in (1, 2, 3, 5, 8):
         rows = [row for person in range(persons) for row in _rows_of(random, person)]
         rows += [(0, code, x) for code in _CODES for x in (0.0, 1, 2, 8)] if persons == 2 else []
@@ -86,13 +86,18 @@ def test_no_person_is_told_of_beyond_the_promise(
         one, other = count(rows), count(others + more)
         moved = sum(abs(one[1].get(key, 0) - other[1].get(key, 0)) for key in one[1] | other[1])
         furthest = max(furthest, Fraction(moved, unit))
-        pairs = [(laws(one, code), laws(other, code)) for code in _CODES]
+        sides = [[dict(enumerate(chances(side, code))) for code in _CODES] for side in (one, other)]
+        of_choices = max(of_choices, largest_loss(*sides))
+        pairs = [(law(one, code), law(other, code)) for code in _CODES]
         pairs = [pair for pair in pairs if pair[0] != pair[1]]
-        for sides in (pairs, [pair[::-1] for pair in pairs]):
+        for several in (pairs, [pair[::-1] for pair in pairs]):
             gaps = (
                 math.prod(p for p, _ in outcome) - math.exp(2) * math.prod(q for _, q in outcome)
-                for outcome in itertools.product(*(list(zip(p, q, strict=True)) for p, q in sides))
+                for outcome in itertools.product(
+                    *(list(zip(p, q, strict=True)) for p, q in several)
+                )
             )
             worst = max(worst, math.fsum(gap for gap in gaps if gap > 0))
     assert 0.99 * reach < furthest <= reach * (2 if replaced else 1)
     assert 0.05 / 40 < worst <= 0.05
+    assert 0.2 < of_choices <= 1 + 1e-9  # half of ε
