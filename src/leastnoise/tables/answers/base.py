@@ -125,13 +125,15 @@ class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
     `cells` has an array for each layout in `Reads.cells`. `groups` has, for each layout in
-    `Reads.groups`, a list of rows: public cell, keys and integers of a group. If the group has
-    candidates of quantiles, there is a row for each candidate. `memory` holds the running sums of a
-    series with running totals.
+    `Reads.groups`, a list of rows: public cell, keys and integers of a group. If the layout has
+    candidates of quantiles, a group has a row for each candidate. `drawn` has the tables that were
+    drawn before, by the labels of their parts. `memory` holds the running sums of a series with
+    running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
     groups: list[list[tuple[Any, ...]]] = field(repr=False)
+    drawn: Mapping[str, Table] = field(default_factory=dict, repr=False)
     memory: OpenTotals | None = field(default=None, repr=False)
 
 
