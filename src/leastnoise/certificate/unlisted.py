@@ -191,10 +191,10 @@ def find_threshold(
     neighbours: Neighbours,
     most: int,
 ) -> ThresholdCertificate:
-    """The smallest proved threshold, a multiple of the grid, at most `most`.
+    """The certificate with the smallest proved threshold, a multiple of the grid.
 
     On a coarse grid it also has the largest probability of publishing one step below. Raises
-    NotCertified if no threshold is proved.
+    NotCertified if no threshold up to `most` is proved; the search ends at about twice `most`.
     """
     grid = noise.grid
     if grid is None:

@@ -137,9 +137,9 @@ Summed = tuple["Certificate", Mapping[int, float]]
 def difference_half_width(left: Summed, right: Summed, probability: float) -> float:
     """The t with P(|E − E'| <= t) >= probability, for two numbers' independent errors.
 
-    notation: X, X' = their noise; |X| <= q_i with probability 1 − u_i. So S(t), the smallest u_i
-    with q_i <= t, bounds P(|X| > t); S' does the same for X'. The law of X' is symmetric, so for
-    |x| <= b <= t
+    notation: X, X' their noise; |X| <= q_i with probability >= 1 − u_i, for the fixed tails u_i in
+    _TAILS. So S(t), the smallest u_i with q_i <= t, bounds P(|X| > t); S' does the same for X'. The
+    law of X' is symmetric, so for |x| <= b <= t
 
         P(|X' − x| > t) = P(X' > t − |x|) + P(X' > t + |x|) <= S'(t − b)/2 + S'(t)/2.
 
