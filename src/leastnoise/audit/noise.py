@@ -76,9 +76,9 @@ def detect_noise(subject: Subject) -> Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Threshold:
-    """Enclosures of the counted and the claimed P(Y > u).
+    """A threshold u, with enclosures of P(Y > u) from the counts and from the claimed noise.
 
-    The sample's anchor is subtracted from u.
+    `u` is stored minus the sample's anchor.
     """
 
     u: float
@@ -94,7 +94,7 @@ class _Threshold:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tested:
-    """A tested sample: its centre, and its counts above the thresholds.
+    """A tested sample: bounds on its centre, and on the probabilities above the thresholds.
 
     Each bound is wrong with probability at most `level`.
     """

@@ -106,7 +106,7 @@ def centre_reach(
 def least_scale(
     law: ClaimedLaw, probabilities: list[float], *, sizes: tuple[int, int], level: Fraction
 ) -> float | None:
-    """The largest s < 1 for which noise sX would be refuted at the best threshold.
+    """The largest s < 1 for which noise sX is refuted with probability >= 99 %.
 
     Each threshold u is the outputs' quantile at one of the `probabilities`. Let π = P(Y > u), and p
     = P(Y <= v) for the point v that bounds the centre c. U(π) and U(p) are their upper bounds from

@@ -360,7 +360,8 @@ def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
 def merge(p: arb, q: arb) -> tuple[float, float]:
     """The loss log(p/q) and the mass p of merged outputs, both rounded down.
 
-    Together, the outputs have the masses `p` and `q` under the two inputs.
+    Together, the outputs have the masses `p` under P and `q` under Q. The loss is ∞ if q is 0, and
+    −∞ if p is 0.
     """
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:

@@ -122,7 +122,7 @@ BLOCK = 256  # terms of the shorter progression, and products that are summed at
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tilted:
-    """The tilted law of one lattice, whose losses `count` releases have.
+    """The tilted law of the losses on a lattice; `count` releases have these losses.
 
     For masses wᵢ at losses zᵢ and the tilt c, wᵢ e^(czᵢ) = e^log_moment · weights[i] · (1 + ρ).
     |ρ| <= 2^-50, except that a weight may be off by 2^-1070. The weights sum to 1 within 2^-50.

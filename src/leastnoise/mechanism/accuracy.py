@@ -54,7 +54,10 @@ _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
 
 def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
-    """The standard deviation of a coordinate's error, with rounding."""
+    """The standard deviation of a coordinate's error, with rounding.
+
+    If the grid is coarser than 16 standard deviations of the noise, it is an upper bound.
+    """
     noise, added = certificate.noise, _rounding_grid(certificate)
     factor, spread = _map_factors(certificate, coordinate)
     variance = noise.variance_at(coordinate)
@@ -306,7 +309,7 @@ class Term:
 
 
 def deviation_of_sum(terms: Sequence[Term]) -> float:
-    """The standard deviation of S, with rounding to the draws' grids."""
+    """The standard deviation of S, with rounding, from the `standard_deviation` of each number."""
     return math.sqrt(math.fsum(
         term.times * (part * standard_deviation(term.certificate, index)) ** 2
         for term in terms

@@ -427,5 +427,8 @@ def _scaled_k(n: int, r: arb) -> arb:
 
 
 def _least(first: arb, second: arb) -> arb:
-    """`second` if it is certainly smaller, otherwise `first`; `second` may be NaN."""
+    """The smaller bound: `second` if it is certainly smaller, otherwise `first`.
+
+    `second` may be NaN, which isn't smaller.
+    """
     return second if second < first else first
