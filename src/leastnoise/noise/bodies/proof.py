@@ -137,10 +137,13 @@ def _largest(values: Iterable[arb]) -> arb:
 
 
 def _corner(queries: int, ones: int, gap: Fraction) -> arb:
-    """Enclose δ for the shift by a corner with `ones` ones, at ε₀ − ε = gap > 0.
+    """Enclose δ(ε) for the shift by a corner with `ones` ones and otherwise zeros.
 
-    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y), l = d + 1 − j, P the regularised
-    lower incomplete gamma function and p the polynomial of `_overlap` (theory/bodies.md §1).
+    `gap` is ε₀ − ε > 0.
+
+    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y) for d = queries, j = ones, l = d + 1
+    − j. P is the regularised lower incomplete gamma function, and p the polynomial of `_overlap`
+    (theory/bodies.md §1).
     """
     d, j = queries, ones
     share = Fraction(2**d * math.factorial(j) * math.factorial(d + 1 - j), math.factorial(d + 1))
@@ -262,7 +265,7 @@ def _variation_by_steps(noise: KStaircase) -> arb:
 
 
 def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of the law, which is the same for every shift that it hides."""
+    """The largest finite privacy loss of the law over all shifts that it hides."""
     del shift
     return noise.largest_loss
 

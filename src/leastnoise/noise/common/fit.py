@@ -166,8 +166,8 @@ class CutStaircase:
     `outside(a, b)` is the share of the volume of aK outside the shifted bK, a <= b, for the worst
     shift.
 
-    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position of R is R −
-    e_{m−1}, in (0, 1] (R/γ if m = 0).
+    notation: d = dimension, e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position
+    of R is R − e_{m−1}, in (0, 1] (R/γ if m = 0).
 
     The law is a mixture of uniform laws on e_j·K with weights π_j ∝ (1 − e^−ε) e^−εj e_j^d for
     j < m, π_m ∝ e^−εm R^d. δ is the mass of the last two bodies outside the shifted copy. It

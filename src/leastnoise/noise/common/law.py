@@ -131,10 +131,13 @@ NEGLIGIBLE = 45.0  # terms and tails below e^−45 of the largest are omitted
 
 
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
-    """Convert a decay to an exact number, for sums of `powers` powers up to about `dimension`.
+    """Convert the decay of a staircase in R^dimension to an exact number.
 
-    Raises InvalidArgument for a decay whose sums are too long, since it is small compared with the
-    dimension. Then a staircase has the same error as the exponential law, to all digits.
+    The staircase's moments take the sums Σ_k e^(−decay·k) (k + a)^j for `powers` values of j up to
+    about `dimension`.
+
+    Raises InvalidArgument for a decay so small, compared with the dimension, that these sums are
+    too long. Then a staircase has the same error as the exponential law, to all digits.
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
@@ -149,13 +152,13 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
 
 
 def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
-    """The approximate number of terms in the sums of `powers` powers up to about `dimension`."""
+    """The approximate number of terms in all sums of `step_decay`."""
     low, high = _window(0.0, float(decay), dimension)
     return powers * (high - low)
 
 
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
-    """The range of k outside which terms q^k (k + a)^j are at most e^−45 of the largest.
+    """The range of k outside which terms e^(−εk) (k + a)^j are at most e^−45 of the largest term.
 
     Let ε = decay, a = first, j = power and x = ε(k + a). x^j e^(−x) is largest at x = j. On the
     left it falls at least like a normal density of variance j, and on the right like a normal

@@ -94,7 +94,10 @@ def sketch(
 
 
 def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
-    """Return values of ln r and their masses, on a grid that is finest near the mode."""
+    """Return `count` values of ln r and their masses, on a grid that is finest near the mode.
+
+    r is the radius of the noise in scales; k is (α + 1)/p.
+    """
     mode, width = math.log(k) / p, 1 / (p * math.sqrt(k))
     down, up = 1.0, 1.0
     while k * (math.exp(-down) - 1 + down) < _DROPPED:
@@ -108,7 +111,10 @@ def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
 
 
 def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
-    """Return values of t = artanh w and their masses."""
+    """Return `count` values of t = artanh w and their masses.
+
+    w is the cosine of the angle between the noise and the shift.
+    """
     width = 1 / math.sqrt(d - 1)
     last = math.asinh(((_DROPPED / (d - 1)) + math.sqrt(2 * _DROPPED / (d - 1)) + 1) / width)
     x = np.linspace(-last, last, count)
@@ -153,7 +159,10 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
 
 
 def _stage(depth: Floats) -> Floats:
-    """Transform −ln of a tail: linear at first, then like a square root, then like a logarithm."""
+    """Map −ln of a tail to the scale on which losses are spaced evenly.
+
+    It is linear at first, then like a square root, then like a logarithm.
+    """
     root = np.where(depth < 1, depth, 2 * np.sqrt(np.maximum(depth, 1.0)) - 1)
     return np.where(root < 5, root, 5 + 3 * np.log1p(np.maximum(root - 5, 0.0) / 3))
 
@@ -303,16 +312,16 @@ def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:
 
 
 def _enclose_tails(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_Tails]:
-    """Enclose the tails at each loss of the grid, in ascending order."""
+    """Enclose the tails of the loss under a shift of `scales`, at each of `choose_losses`."""
     return [_tails_at(law, scales, *loss) for loss in choose_losses(law, scales, step)]
 
 
 def choose_losses(
     law: GeneralizedGamma, scales: Fraction, step: Fraction
 ) -> list[tuple[Fraction, float]]:
-    """Choose losses, each with its approximate ln P(Z > ε); a finer lattice step takes more losses.
+    """Choose losses ε, as pairs (ε, approximate ln P(Z > ε)); a finer step takes more of them.
 
-    They ascend from 0 to the `reach` of the law of scale 1.
+    They ascend from 0 to the `reach` of the law of scale 1 under a shift of `scales`.
     """
     wanted = _spread(law, scales) / (_STEPS * float(step))
     if law.dimension == 1:  # closed forms take milliseconds

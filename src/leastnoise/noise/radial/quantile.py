@@ -48,7 +48,7 @@ def quick_log_delta(
 
 
 def _tails(law: Law) -> tuple[float, float]:
-    """Return P(L > ε) and e^ε Q(L > ε)."""
+    """Return P(L > ε) and e^ε Q(L > ε), L the privacy loss, before and after the shift."""
     edge, pieces = law.pieces()
     above, below = _mass_within(law, edge) if edge > 0 else 0.0, 0.0
     for start, end in pieces:

@@ -145,11 +145,12 @@ def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometr
 def _cores(question: Question, decay: Fraction, cells: int) -> range:
     """Return candidates that include the best core.
 
-    notation: c = cells, a = core, y = a − ½ + cm > 0. The loss is a convex function of a divided by
-    y. So it falls up to a real number a* and rises from there, and the best core is next to a*. For
-    E K², a* = γc + ½ with the staircase's best γ, as the staircase's variance is 1/12 more. For
-    E|K|, y² = Y² − ¼ at a*, where the staircase has its best y, Y = c√b/(1 − b). If Y >= ½, y is at
-    most ½ below Y. Otherwise the loss grows with a, and Y <= ½ implies a <= 1, too.
+    notation: c = cells, a = core, b = e^(−decay), m = b/(1 − b), y = a − ½ + cm > 0. The loss is a
+    convex function of a divided by y. So it falls up to a real number a* and rises from there, and
+    the best core is next to a*. For E K², a* = γc + ½ with the staircase's best γ, as the
+    staircase's variance is 1/12 more. For E|K|, y² = Y² − ¼ at a*, where the staircase has its best
+    y, Y = c√b/(1 − b). If Y >= ½, y is at most ½ below Y. Otherwise the loss grows with a, and Y <=
+    ½ implies a <= 1, too.
     """
     near = math.floor(find_best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)

@@ -146,7 +146,7 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
-    """A sampler of one of `count` shares."""
+    """A sampler of one of `count` shares: a sum of ±L with fair signs, their number Poisson."""
 
     def draw() -> LazyReal:
         jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
@@ -157,7 +157,7 @@ def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
 
 
 def _log_rest(decay: Fraction) -> arb:
-    """Enclose ln(1 − q), at the current precision."""
+    """Enclose ln(1 − q), q = e^(−decay), at the current precision."""
     return (-ball(-decay).expm1()).log()
 
 
@@ -176,7 +176,7 @@ def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
 
 
 def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
-    """A draw of L, by Kemp's formula above."""
+    """A draw of L, P(L = k) = q^k/(−k ln(1 − q)) for q = e^(−decay), by Kemp's formula above."""
     exponential, uniform = LazyExponential(entropy), LazyUniform(entropy)
 
     def question(bits: int) -> int | None:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 16
 MOST_LEVELS = 12
 WIDEST = 1 << 32
-"""The largest scale/share: draws of cells stay below 2^46, so sums of 2^16 draws fit an int64."""
+"""The largest ratio of the scale to a share > 0.
+
+With it draws of cells stay below 2^46, so sums of 2^16 draws fit an int64.
+"""
 _NEAR = 1e-9  # relative distance to an integer below which a number counts as an integer
 
 
@@ -242,7 +245,10 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """The ln of the normaliser: the weight of independent cells times κ of every node above."""
+        """The ln of the normaliser: the weight of independent cells times κ of every node above.
+
+        κ is the share of candidates that the sampler keeps at a node (see `levels`).
+        """
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))
         for level, acceptance in enumerate(solve(self.branches, rates).acceptance):

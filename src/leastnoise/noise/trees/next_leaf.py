@@ -117,7 +117,7 @@ class _Law:
     def find(self, sums: OpenSums, word: int, bits: int) -> int | None:
         """The value a for which [U, U + 2^−bits] certainly lies in [P(X < a), P(X <= a)].
 
-        U is word·2^−bits. None if the enclosures can't decide.
+        U is word·2^−bits, and X the cell's noise. None if the enclosures can't decide.
         """
         with precision(self.bits):
             masses = self.masses(sums)
@@ -148,8 +148,8 @@ class _Law:
     def _below_root(self, partial: int, reach: int) -> list[arb]:
         """The factor Σ_a B(a)·e^(−r|σ + d + a|) of the root, for |d| <= reach.
 
-        It depends only on σ + d, so it is taken from `_root`. |σ| > cut is as rare as draws that
-        need another cut.
+        It depends only on σ + d, so it is taken from `_root`. For |σ| > cut it is computed anew:
+        that is as rare as draws that need another cut.
         """
         if abs(partial) > self.cut:
             return self._convolve_later(0, self._weights(0, partial, reach + self.cut), reach)
@@ -227,7 +227,7 @@ class _Law:
         return laws
 
     def _shorten(self, product: arb_poly) -> list[arb]:
-        """The coefficients of a product of two laws for sums within the cut."""
+        """The probabilities of the sums within the cut, from the product of two laws."""
         return [product[index] for index in range(self.cut, 3 * self.cut + 1)]
 
     @cached_property
@@ -244,7 +244,7 @@ _PARTS = 64
 
 
 def _best_part(noise: Agreeing, cut: int) -> Fraction:
-    """The part θ/r of a cell's rate r with the least bound on what a cut loses, in floats."""
+    """The θ/r, r the rate of a cell, for which the bound λ on the lost mass is least, in floats."""
     return Fraction(min(range(1, _PARTS), key=lambda part: _log_lost(noise, cut, part)), _PARTS)
 
 

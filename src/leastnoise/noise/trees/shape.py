@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 Kind = tuple[tuple[int, int], ...]
-"""Pairs (kind of child, number of such children) of a node; () for a cell."""
+"""The kind of a node: pairs (index of a child's kind, number of such children); () for a cell."""
 
 
 @final

@@ -106,7 +106,8 @@ def _betas(entropy: Entropy, cells: int, shape: int) -> Reals:
 def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
     """Independent M_j of density ∝ M^(q−1) e^(−θM) on (0, 1), θ = tilt.
 
-    They are betas, accepted with probability e^(−θM), or gammas over θ, accepted if below 1.
+    Proposals are rejected until each M_j is accepted. For θ <= q they are betas, accepted with
+    probability e^(−θM); for larger θ, gammas divided by θ, accepted if below 1.
     """
     if tilt == 0:
         return _betas(entropy, cells, shape)
@@ -125,7 +126,7 @@ def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
 def _proposals(
     entropy: Entropy, count: int, shape: int, tilt: Fraction
 ) -> tuple[Reals, NDArray[np.bool_]]:
-    """Propose `count` tilted M_j, with flags for the accepted ones."""
+    """Draw `count` proposals for tilted M_j, and flags that are True for the accepted proposals."""
     if tilt > shape:
         gammas = Gammas(count, entropy, shape=shape)
         draws = scale_by(1 / tilt, gammas)
@@ -240,12 +241,15 @@ def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
 
 
 def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
-    """Draw boundary points: the cells have the gauges N_i = N·Dirichlet(D_1, …)."""
+    """Draw boundary points: the cells' gauges are N·Dirichlet(D_1, D_2, …), N from `gauges`."""
     return _cells(source, body, gauges, _shapes(body))
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Draw uniform points: cell i has the gauge R·S_i, (S_1, …, rest) ~ Dirichlet(D_1, …, 1)."""
+    """Draw uniform points: cell i has the gauge R·S_i, R from `radii`.
+
+    Here (S_1, …, rest) ~ Dirichlet(D_1, …, 1), D_i the dimension of cell i.
+    """
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
@@ -272,7 +276,7 @@ def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.
 
 
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
-    """Draw uniform points: the cells have the gauges R·M_j, where ΣM_j is at most k."""
+    """Draw uniform points: the cells have the gauges R·M_j, with R from `radii` and ΣM_j <= k."""
     return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
@@ -295,9 +299,10 @@ def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyRe
 
 
 def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
-    """Draw boundary points: the blocks have the gauges N_i = N·r_i·(G_i/ΣG)^(1/p).
+    """Draw boundary points: block i has the gauge N·r_i·(G_i/ΣG)^(1/p), N from `gauges`.
 
-    Here G_i ~ Gamma(D_i/p). For p = ∞ one block is on its own boundary, the others are inside.
+    Here G_i ~ Gamma(D_i/p), r_i is the block's radius, D_i its dimension, and p the body's
+    exponent. For p = ∞ one block is on its own boundary, and the others are inside.
     """
 
     def point(gauge: LazyReal) -> Reals:
@@ -349,7 +354,10 @@ def _choose_part(entropy: Entropy, body: Together) -> int:
 
 
 def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
-    """Draw a point of a product of blocks: block `end` on its boundary, the others inside."""
+    """Draw a point of a product of blocks, uniform in each block.
+
+    If `end` is a block's index, this block is on its boundary instead.
+    """
     points = []
     for index, (part, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
         gauge = as_vector(scalars.multiply_by(radius, whole))

@@ -200,7 +200,8 @@ def two_sided_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `two-sided-staircase` noise, in units of `grid`.
 
-    Given s, A = a + k with probability ∝ e^(−decay·k)(a + k)^s; B in the same way from t = D − s.
+    Given the shape s, A is a + k with probability ∝ e^(−decay·k)(a + k)^s. B has the same law with
+    t = D − s in place of s.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -241,8 +242,9 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
 def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
     """The cumulative probabilities of the shape s, for a staircase with core a.
 
-    notation: q = e^(−decay). Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 −
-    q)·Σ_{i >= 1} e_(j − i)/i!. All terms are positive, so nothing cancels.
+    notation: q = e^(−decay), e_j = E A^j/j!. The generating function Σ_j e_j z^j is (1 − q)
+    e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!. All terms are positive,
+    so nothing cancels.
     """
     del bits
     d, odds = of.dimension, 1 / ball(decay).expm1()
@@ -257,7 +259,8 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """A sampler of one draw of `two-sided-laplace` noise, in units of `grid`.
 
-    Given s, A = b + y has density ∝ (b + y)^s e^(−y): y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
+    Given the shape s, A = b + y has density ∝ (b + y)^s e^(−y). So y ~ Gamma(s − i + 1) for an i <=
+    s with P(i) ∝ b^i/i!. B has the same law with t = D − s in place of s.
     """
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
@@ -275,7 +278,7 @@ def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
 
 
 def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
-    """The terms b^i/i! for i = 0 … degree."""
+    """The terms b^i/i! for i = 0 … degree, b = core."""
     terms, b = [arb(1)], ball(core)
     for i in range(1, degree + 1):
         terms.append(terms[-1] * b / i)
@@ -284,7 +287,7 @@ def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
 
 @lru_cache(maxsize=64)
 def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s, with e_j = Σ_{i <= j} b^i/i!."""
+    """The cumulative probabilities of the shape s; e_j = E A^j/j! = Σ_{i <= j} b^i/i!, b = core."""
     del bits
     sums, partial = [], arb(0)
     for term in _exponential_terms(core, of.dimension):
@@ -294,6 +297,6 @@ def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
 
 
 def _shares_of_shapes(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s, from the e_j in `ends`."""
+    """The cumulative probabilities of the shape s; `ends` has e_j = E A^j/j! for j = 0 … D."""
     products = zip(weights(of), ends, reversed(ends), strict=True)
     return scalars.cumulate([w * a * b for w, a, b in products])

@@ -1,4 +1,8 @@
-"""δ(ε) of sums of Gaussian kernels in floats, and their quantiles."""
+"""δ(ε) of sums of Gaussian kernels in floats, and their quantiles.
+
+notation: H(φ) is δ(ε) of the single shift φ, in units of σ; the other symbols are as in
+`crossings`.
+"""
 
 from __future__ import annotations
 
@@ -283,6 +287,7 @@ def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float
 def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> float:
     """The value of ln H if the shift is `periods` spacings of a mixture.
 
+    notation: c = e^ε, t the spacing, w_k the weight of kernel k, and here φ is the normal density.
     Then f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where terms that cancel
     are exactly 0. The d_k change sign once, from positive to negative. So L falls through 0 once,
     and the ratio of the positive to the negative part decreases everywhere.

@@ -187,7 +187,7 @@ class DensityTable:
 
     @cached_property
     def _bell(self) -> Floats:
-        """The normal density φ(j/n) for |j| <= _half."""
+        """The normal density φ(j/n) for j = −_half, …, _half."""
         root, twice = (2 * arb.pi()).sqrt(), 2 * self.per_sigma**2
         one_side = [
             float((ball(-Fraction(j * j, twice)).exp() / root).mid()) for j in range(self._half + 1)
@@ -196,7 +196,7 @@ class DensityTable:
 
     @cached_property
     def _ceilings(self) -> tuple[Floats, Floats]:
-        """Bounds on |φ⁗| and |φ⁶| over [(j − 3)/n, (j + 4)/n], for each j."""
+        """Bounds on |φ⁗| and |φ⁶| over [(j − 3)/n, (j + 4)/n], for j = −_half, …, _half."""
         j = np.arange(-self._half, self._half + 1)
         middle, most, width = (j + 0.5) * self.step, (np.abs(j) + 4) * self.step, 3.5 * self.step
         nearest = self._bell[np.maximum(np.abs(j) - 4, 0) + self._half] * (1 + 1e-9)
@@ -225,9 +225,11 @@ class DensityTable:
         return Row(f=f, slope=slope, bend=bend, fourth=fourth, sixth=sixth)
 
     def _terms(self, offset: Fraction, weight: arb) -> Floats:
-        """The contribution of a kernel to a row at j/n + offset from its centre, |j| <= _half.
+        """The contribution of a kernel to a row, at j/n + a from the kernel's centre; a = offset.
 
-        φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n) with |a| <= 1/2n.
+        The shape is (5, 2·_half + 1), for |j| <= _half: f, f′, f″ and the bounds on |f⁗| and |f⁶|.
+
+        They follow from φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n), where |a| <= 1/2n.
         """
         j = np.arange(-self._half, self._half + 1, dtype=float)
         v = (float(offset) * self.step) * -j
