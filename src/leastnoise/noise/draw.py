@@ -113,7 +113,10 @@ def list_alike(noise: Noise) -> NDArray[np.int64]:
 
 
 def has_independent_coordinates(noise: Noise | None) -> bool:
-    """True if several draws of `noise` together have the law of one longer draw."""
+    """True if several draws of `noise` together have the law of one longer draw.
+
+    False for None, and for laws of no registered family.
+    """
     if noise is None or noise.name not in FAMILIES:
         return False
     return registered_family(type(noise)).independent

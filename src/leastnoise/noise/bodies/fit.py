@@ -159,7 +159,7 @@ def _smallest_shape(dimension: int, epsilon: float) -> float:
 
 
 def _grid_between(low: float, high: float) -> list[float]:
-    """The starting points of a search, each at most 1.4 times the previous one."""
+    """Starting points of a search from `low` to `high`, each at most 1.4 times the previous one."""
     count = 2 + math.ceil(math.log(high / low) / math.log(1.4))
     return np.geomspace(low, high, count).tolist()
 
@@ -306,7 +306,7 @@ def _untruncated_loss(question: Question) -> float | None:
 def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """The γ of least loss, and the smallest radius R at this γ."""
+    """The γ of least loss, or the given `gamma`, and the smallest radius R at this γ."""
     epsilon = float(budget.epsilon)
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     cut = CutStaircase(

@@ -47,7 +47,10 @@ PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of Gaussian noise, by a root search in ln(1/σ) for Balle & Wang's δ (2018)."""
+    """The smallest σ of Gaussian noise for shifts of length 1.
+
+    It is found by a root search in ln(1/σ) for Balle & Wang's δ (2018).
+    """
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
@@ -66,7 +69,10 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest scale b of Laplace noise, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2)."""
+    """The smallest scale b of Laplace noise for shifts of length 1.
+
+    It is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
+    """
     del dimension
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -75,7 +81,7 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of the l2 mechanism, by a root search in ln(1/σ − ε).
+    """The smallest σ of the l2 mechanism for shifts of length 1, by a root search in ln(1/σ − ε).
 
     It is 1/ε if that is within 1e-9 of the smallest σ.
     """

@@ -92,7 +92,7 @@ class RadialStepNoise(Noise):
 
     @cached_property
     def ball_masses(self) -> NDArray[np.float64]:
-        """The π_j, as floats of shape (n,)."""
+        """The probabilities π_j of the balls, as floats of shape (n,)."""
         return self.steps.ball_masses(self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -187,7 +187,10 @@ _MOST_POWER = 200  # the largest power; its coefficients are floats, at quadrati
 
 
 def _log_sum(first: float, decay: float, power: int) -> float:
-    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula."""
+    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula.
+
+    q, a and j are as in `log_step_sums`.
+    """
     low, high = _window(first, decay, power)
     if high - low <= _MANY_TERMS:
         return _log_sum_of_terms(first, decay, power)
@@ -226,7 +229,7 @@ def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
 
 @lru_cache(maxsize=16)  # a search tries many first steps at one decay
 def _scaled_power_sums(decay: float, power: int) -> NDArray[np.float64]:
-    """The scaled sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
+    """The sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power; q = e^(−decay), 0⁰ = 1.
 
     As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!)
     b_{n−i}; all terms are positive.

@@ -147,7 +147,9 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """The value of ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ.
+    """The value of ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14.
+
+    notation: μ = shift_ratio = Δ/σ.
 
     The textbook difference Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, loses all digits for small μ. It
     equals ∫₀^∞ φ(t+x)(1 − e^(−μx)) dx (the expectation of (1 − e^(ε−L))₊ over the privacy loss L),
@@ -311,10 +313,11 @@ def log_sine(theta: _Angles) -> _Angles:
 
 
 def bessel_ratio(twice_order: int, z: float) -> float:
-    """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, by its forward recurrence.
+    """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, K the modified Bessel function.
 
-    ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an error by ρ_ν ρ_{ν+1} < 1. So any value in
-    [0, 1] some orders below ν is a good start. For a small ν it starts exactly at order −½ or 0.
+    It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an
+    error by ρ_ν ρ_{ν+1} < 1. So any value in [0, 1] some orders below ν is a good start. For a
+    small ν the recurrence starts exactly at order −½ or 0.
     """
     nu = twice_order / 2
     half = nu / 2  # errors shrink less at lower orders, so the rate at half the order is used

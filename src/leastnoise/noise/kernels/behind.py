@@ -102,7 +102,7 @@ def _gaussian_sigma(question: Question) -> float:
 
 
 def _loss_of_gaussian(question: Question, sigma: float) -> float:
-    """The loss of Gaussian noise; no law of kernels of this width has a smaller loss."""
+    """The loss of Gaussian noise of this σ; no law of kernels of this width has a smaller loss."""
     return sigma**2 if question.loss is Loss.MSE else sigma * math.sqrt(2 / math.pi)
 
 
@@ -121,9 +121,10 @@ def _narrowest(question: Question) -> float:
 
 
 def _list_modes(question: Question) -> list[int]:
-    """The numbers of modes that a search would try, in its order.
+    """The numbers of modes 1, …, n that a search would try, in its order.
 
-    They end where all further kernels together have less than a thousandth of δ, or at MOST_MODES.
+    n is MOST_MODES, or a smaller number beyond which all further kernels together have less than a
+    thousandth of δ.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     enough = -math.log(delta) / epsilon

@@ -98,7 +98,7 @@ def narrowest_sigma(epsilon: Fraction) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    """The search for σ, with functions of ln(1/σ)."""
+    """The root search of `least_scale`, in ln(1/σ)."""
 
     law_with: Callable[[float], Kernels]
     question: Question
@@ -250,8 +250,8 @@ def limit_of(law: GaussianMixture, question: Question) -> str | None:
 def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
     """The smallest number of modes whose outermost kernel has a weight <= δ, at most MOST_MODES.
 
-    A shift by the spacing moves the outermost kernel to where the law has little mass, so its
-    weight is about a part of δ.
+    A shift by the spacing moves the outermost kernel to where the law has little mass. So δ is at
+    least about its weight.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):

@@ -71,7 +71,7 @@ def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Los
 def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Atoms whose δ is nowhere above the δ of `noise` at one shift.
 
-    Among the shifts that `upper` evaluates first, it is the shift with the largest area under δ(ε).
+    The chosen shift has the largest area under δ(ε) among the shifts that `upper` evaluates first.
     The bound holds for any shift and for any merging of outputs.
     """
     shifts = shifts_of(noise, shift)

@@ -49,9 +49,9 @@ def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
     For samples, decay and number of kernels are fitted to fewer releases of all rows. There are as
-    many releases as samples that contain a given record, on average. Their budget is the budget
-    that the Gaussian noise for the samples meets in them. Raises InvalidArgument for a fixed
-    spacing.
+    many releases as samples that contain a given record, on average. The budget for these is what
+    the Gaussian noise, calibrated for the samples, meets in them. Raises InvalidArgument for a
+    fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question

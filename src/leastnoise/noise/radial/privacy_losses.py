@@ -126,13 +126,14 @@ def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float], ...]:
-    """Choose losses z₀ = 0 … z_n, n = MOST_LOSSES, at which δ(ε) is enclosed.
+    """Choose privacy losses z₀ = 0 … z_n, n = MOST_LOSSES, at which δ(ε) is enclosed.
 
-    Returns pairs of z and the approximate ln P(Z > z). For fewer losses, take every second or
-    fourth pair. Chords between the losses add to the variance of the loss in proportion to the
-    squares of their lengths. So half of the losses are spaced by a power of the density. The
-    density itself would be best for many releases, but few releases, or a small δ, tilt it. The
-    other half is spaced by the logarithm of the tail, in equal steps of its root where it is large.
+    Returns pairs of z and the approximate ln P(Z > z), Z the loss under a shift of `shift` scales.
+    For fewer losses, take every second or fourth pair. Chords between the losses add to the
+    variance of the loss in proportion to the squares of their lengths. So half of the losses are
+    spaced by a power of the density. The density itself would be best for many releases, but few
+    releases, or a small δ, tilt it. The other half is spaced by the logarithm of the tail, in equal
+    steps of its root where it is large.
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST
@@ -250,7 +251,10 @@ def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tails:
-    """Enclosures of P(Z > ε), e^ε Q(Z > ε) and δ(ε)."""
+    """Enclosures of P(Z > ε), e^ε Q(Z > ε) and δ(ε), Z the privacy loss.
+
+    P is the law of outputs before the shift, and Q after it.
+    """
 
     epsilon: Fraction
     p: arb

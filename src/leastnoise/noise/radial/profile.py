@@ -257,7 +257,7 @@ class Law:
         return float(self.log_radius(np.array(y))) - math.log(slope) if slope > 0 else 0.0
 
     def inner(self, edge: float) -> float:
-        """Return ln of the part of δ from r < r₁."""
+        """Return ln of the part of δ from r < r₁ = `edge`."""
         log_edge, power = math.log(edge), self.alpha + 1
         mode = math.log(power / self.p) / self.p
         if power > _STEEP:  # the density falls towards 0 fast enough

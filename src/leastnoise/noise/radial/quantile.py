@@ -129,7 +129,8 @@ def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
 def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
     """The t with P(|X_i| > t·scale) = outside for generalized gamma noise.
 
-    P(|X_i| > t·scale) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine of a uniform direction.
+    P(|X_i| > t·scale) = E P(|W| > t/R), where R^p ~ Gamma((α + 1)/p) and W is the cosine of a
+    uniform direction.
     """
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed only here)
 

@@ -56,7 +56,7 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Height:
-    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`."""
+    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`; see `delta_ball`."""
 
     weight: int
     exponent: Fraction = Fraction(0)
@@ -162,7 +162,7 @@ def _cap(square: Fraction, dimension: int) -> arb:
     """Enclose the share of a unit ball beyond a plane, at most half of the ball.
 
     The plane cuts the unit sphere in a sphere of radius √square. The share is I_square((d + 1)/2,
-    ½)/2.
+    ½)/2, I the regularised incomplete beta function.
     """
     parameter = ball(Fraction(dimension + 1, 2))
     return ball(square).beta_lower(parameter, arb(0.5), regularized=True) / 2

@@ -295,9 +295,10 @@ def tulap_search(question: Question) -> Tulap:
 def least_radius(epsilon: float, delta: float) -> float:
     """Return the radius of the canonical noise for (ε, δ), 0 < δ < 1, to a few ulps.
 
-    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass that is cut off. The tail of N + U beyond n
-    + ½ is b^(n+1)/(1 + b), and it falls linearly up to n + 3/2. Let n + s = ln(b(1+b)⁻¹·2/q)/ε with
-    0 <= s < 1. Then the tail is q/2 at n + ½ + (1 − b^s)/(1 − b), which is the radius.
+    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass that is cut off. Before the cut the noise
+    is N + U as in `Tulap`. Its tail beyond n + ½ is b^(n+1)/(1 + b), and falls linearly up to n +
+    3/2. Let n + s = ln(b(1+b)⁻¹·2/q)/ε with 0 <= s < 1. Then the tail is q/2 at n + ½ + (1 −
+    b^s)/(1 − b), which is the radius.
     """
     if epsilon == 0:
         return 1 / (2 * delta)  # the limit: uniform

@@ -84,11 +84,11 @@ def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
         return (point := unit * j), point
 
     def beyond() -> arb:
-        """Enclose cm, the mass of all k >= a."""
+        """Enclose cm, the mass of all k >= core, where a k in the top step has the mass 1."""
         return cells / ball(decay).expm1()
 
     def half() -> arb:
-        """Enclose T_1 + ½."""
+        """Enclose a − ½ + cm, half of the mass of all k, in the same unit."""
         return core - arb("0.5") + beyond()
 
     def survival(j: int) -> arb:

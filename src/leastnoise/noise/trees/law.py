@@ -202,9 +202,10 @@ class Agreeing(VectorNoise):
     def cost(self, rows: Rows) -> Fraction:
         """The exact maximum of Σ_v w_v|s_v| over the shifts s of `rows`.
 
-        A move of one cell costs the sum of all shares. A move from one cell to another costs twice
-        the shares of the levels below their lowest common ancestor: at most twice the shares from
-        the first level with several nodes on.
+        A row that is added to one cell, or removed, costs the sum of all shares. A row that moves
+        from one cell to another costs twice the shares of the levels below their lowest common
+        ancestor. That is at most twice the sum of the shares from the first level with several
+        nodes on.
 
         Args:
             rows: The moves that a unit makes.

@@ -40,14 +40,17 @@ OpenSums = tuple[int, ...]
 
 WIDEST_CUT = 1 << 15
 MOST_WORK = 1 << 21
-"""The largest product of reach and cells; it takes some minutes of a release."""
+"""The largest product of the cut and the number of trees; a release then takes some minutes."""
 _FIRST_BITS, _MORE_BITS = 128, 64
 _GUARD = 64  # bits of enclosures beyond those of the word
 _UNDECIDED = 2.0**-61  # probability that a draw needs more bits because of the cut
 
 
 def check_next_leaf(noise: Agreeing, *, trees: int = 1) -> None:
-    """Raise NotApplicable if the cells of several trees can't be drawn one after another."""
+    """Raise NotApplicable if the cells of `trees` trees can't be drawn one after another.
+
+    The tree has to be even, with at least two children per node, and the noise not too wide.
+    """
     why = None
     if not noise.even or min(noise.branches) < 2:
         why = "cells are drawn one after another only on even trees with two or more branches"

@@ -383,7 +383,8 @@ def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
     """The values E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, where N is `numbers`.
 
-    −z has the law of z, so m(−t) is the conjugate of m(t), and all spectra are real.
+    m(t) = E[e^(iuw); t] of a node, as above. −z has the law of z, so m(−t) is the conjugate of
+    m(t), and all spectra are real.
     """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)

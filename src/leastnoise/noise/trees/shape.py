@@ -123,7 +123,10 @@ def shape_of(branches: tuple[int, ...], levels: int) -> TreeShape:
 
 
 def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]]:
-    """The kind of each node, from the kinds of its children, and the list of kinds."""
+    """The index of each node's kind, and the list of kinds.
+
+    `below` has the kind of each node one level below, and `counts` the number of children.
+    """
     if not below.any() and (counts == counts[0]).all():
         return np.zeros(len(counts), dtype=np.int64), (((0, int(counts[0])),),)
     children, known = below.tolist(), dict[Kind, int]()

@@ -202,7 +202,10 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
-    """The tilt θ with E M about k/m, and True if the Dirichlet proposal is accepted more often."""
+    """The tilt θ, and True if the Dirichlet proposal is accepted more often.
+
+    With this θ the mean of a tilted M_j is about cap/cells.
+    """
     mean = cap / cells
     low, high = 0.0, 2.0 * shape / mean
     if _moments(low, shape)[0] > mean:

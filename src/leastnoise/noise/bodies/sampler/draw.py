@@ -111,7 +111,11 @@ class BodyPoints(PointSource):
         return recipes.surface(self, body, plain.root_radii(self, body, radii))
 
     def exponential_points(self, body: Body, count: int) -> Reals:
-        """Draw points of density ∝ e^(−N): N ~ Gamma(D), or a radius ~ Gamma(D + 1) times U."""
+        """Draw points of density ∝ e^(−N).
+
+        They are boundary points with gauges N ~ Gamma(D), or uniform points with radii ~
+        Gamma(D + 1).
+        """
         recipes = _recipes(body)
         if recipes.exponential_points is not None:
             return recipes.exponential_points(self, body, count)
@@ -173,7 +177,7 @@ def truncated_k_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `truncated-k-staircase` noise, in units of `grid`.
 
-    The draw is uniform in e_j·K for an edge e_j, with the same probabilities as for a ball.
+    The draw is uniform in e_j·K for an edge e_j, which has the probability π_j of `RadialSteps`.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = as_vector(LazyRational(noise.scale / grid * noise.steps.edges[j]))
@@ -200,8 +204,8 @@ def two_sided_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `two-sided-staircase` noise, in units of `grid`.
 
-    Given the shape s, A is a + k with probability ∝ e^(−decay·k)(a + k)^s. B has the same law with
-    t = D − s in place of s.
+    The draw is uniform in {P <= A, Q <= B}. Given the shape s, A is a + k with probability ∝
+    e^(−decay·k)(a + k)^s. B has the same law with t = D − s in place of s.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -259,8 +263,9 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """A sampler of one draw of `two-sided-laplace` noise, in units of `grid`.
 
-    Given the shape s, A = b + y has density ∝ (b + y)^s e^(−y). So y ~ Gamma(s − i + 1) for an i <=
-    s with P(i) ∝ b^i/i!. B has the same law with t = D − s in place of s.
+    The draw is uniform in {P <= A, Q <= B}. Given the shape s, A = b + y has density ∝ (b + y)^s
+    e^(−y). So y ~ Gamma(s − i + 1) for an i <= s with P(i) ∝ b^i/i!. B has the same law with t = D
+    − s in place of s.
     """
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))

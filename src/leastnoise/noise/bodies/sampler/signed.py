@@ -75,7 +75,7 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
 
 
 def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
-    """Draw a boundary point of a cube: the first coordinate is at its end, the others below.
+    """Draw a boundary point of [0, whole·unit]^size: the first coordinate is at its end.
 
     The caller shuffles the coordinates.
     """

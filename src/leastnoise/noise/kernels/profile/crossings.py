@@ -1,8 +1,8 @@
 """Sign changes of the privacy loss minus ε for sums of Gaussian kernels, for many shifts at once.
 
-All lengths are in units of σ. notation: f the density, φ a shift, u = y + φ, L(y) = ln f(u) − ln
-f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`KernelNoise` defines m). A cell is an interval
-of y.
+All lengths are in units of σ. notation: K = modes, t = spacing, f the density, φ a shift, u = y +
+φ, L(y) = ln f(u) − ln f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`KernelNoise` defines m).
+A cell is an interval of y.
 
 L′ = m(u) − m(y) − φ, so the values of m at the ends of a cell bound L′ in the cell. These bounds
 isolate the sign changes of L. A mixture has at most 4K + 1 sign changes (Descartes' rule for sums

@@ -97,7 +97,7 @@ class KernelLaw:
         return self.kernels[-1][0]
 
     def below(self, x: arb) -> arb:
-        """Enclose P(X <= x), if not folded."""
+        """Enclose P(X <= x) for a law that isn't folded."""
         root_half = arb(0.5).sqrt()
         total = arb(0)
         for centre, weight in self.kernels:
@@ -174,9 +174,9 @@ class DensityTable:
     def rounding(self) -> float:
         """The relative error of f: an exponential, products, and a sum of positive terms.
 
-        A term is s·G·E. s and G are computed in balls, with an error of u each. E is Taylor's sum
-        at v = j·(a/n), which has an error of 2u·|v| and is summed by Horner's rule (6u in all). Two
-        products add 2u.
+        A term is s·G·E, and u = 2^-53. s and G are computed in balls, with an error of u each. E is
+        Taylor's sum at v = j·(a/n), which has an error of 2u·|v| and is summed by Horner's rule (6u
+        in all). Two products add 2u.
         """
         beside = math.ceil(2 * self.far / self.law.apart) + 2
         return (18 + min(len(self.law.kernels), beside)) * UNIT
