@@ -40,7 +40,7 @@ _CENTRED = 1e-4  # relative error of the products λ_k s_k, which are equal on t
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Program:
-    """The program on one lattice: m = `cells`, N = `reach`, the loss E|X|^`power`.
+    """The minimisation on one lattice: m = `cells`, N = `reach`, the loss E|X|^`power`.
 
     `fall` is −ln of the constant ratio of neighbouring masses in the tail.
     """
@@ -76,7 +76,7 @@ class Program:
 
     @cached_property
     def costs(self) -> Floats:
-        """The contribution to E|X|^power for each unit of p_i; X is in sensitivities."""
+        """The contribution to E|X|^power for each unit of p_i, i = 0 … N; X is in sensitivities."""
         h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
         i: Floats = np.arange(n + 1, dtype=np.float64)
         beyond = r / (1 - r)  # E j under the tail's law of j = i − N; the next line is E j²

@@ -126,13 +126,16 @@ def _single_shifts(cells: Iterable[int]) -> list[_Shift]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatLaw:
-    """Bounds on P(K = k) for k from the first possible value, which are 0 only if P(K = k) is 0."""
+    """Bounds on P(K = k) for all k from the least to the largest that is possible.
+
+    A bound is 0 only if P(K = k) is 0.
+    """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
     def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds on p_(k − cells)."""
+        """Return lower and upper bounds on P(K = k − cells), for the same k."""
         if cells == 0:
             return self.low, self.high
         low, high = np.zeros_like(self.low), np.zeros_like(self.high)

@@ -257,8 +257,8 @@ def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
     For k releases, the proved bound on δ, from the moment generating function of the loss, is
-    solved for ln(1/σ − ε/k) to 1e-10. (σ = k/ε is private at δ = 0.) If that takes too many nodes,
-    lattices are used.
+    solved for ln(1/σ − ε/k) to 1e-10. (σ = k/ε is private at δ = 0.) If that takes too many nodes
+    of a quadrature, losses are put on lattices instead.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)
@@ -266,7 +266,7 @@ def several(task: SeveralReleases) -> Noise:
 
 
 def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
-    """The law of `several` from moments of the loss; None if they take too many nodes."""
+    """The law of `several` from moments of the loss; None if they take too long to compute."""
     budget, dimension = task.question.budget, task.question.dimension
     compositions = task.question.compositions
     share = float(budget.epsilon) / compositions

@@ -72,7 +72,11 @@ class LossSketch:
 def sketch(
     noise: GeneralizedGamma, shift: float, *, radii: int = _RADII, cosines: int = _COSINES
 ) -> LossSketch:
-    """Approximate the law of the loss under a shift of `shift` scales."""
+    """Approximate the law of the privacy loss under a shift of `shift` scales.
+
+    `radii` and `cosines` are the numbers of grid points for the radius and for its cosine to the
+    shift.
+    """
     d, p, kappa = noise.dimension, float(noise.p), float(noise.kappa)
     on_a_line = d == 1
     k = float((noise.alpha + 1) / noise.p)
@@ -131,9 +135,9 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
     Returns pairs of z and the approximate ln P(Z > z), Z the loss under a shift of `shift` scales.
     For fewer losses, take every second or fourth pair. Chords between the losses add to the
     variance of the loss in proportion to the squares of their lengths. So half of the losses are
-    spaced by a power of the density. The density itself would be best for many releases, but few
-    releases, or a small δ, tilt it. The other half is spaced by the logarithm of the tail, in equal
-    steps of its root where it is large.
+    spaced by a power of the density. The density itself would be best for many releases; for few
+    releases, or a small δ, larger losses count more. The other half is spaced by the logarithm of
+    the tail, in equal steps of its root where it is large.
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST

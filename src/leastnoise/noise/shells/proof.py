@@ -21,10 +21,10 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
 
     notation: f the density, c = e^ε, v the shift, t = |v| in scales. The density is spherical and
     never increases, so the longest shift is the worst (theory/noise.md §1). By the layer-cake
-    formula δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du: both sets are balls with centres t apart.
-    Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii edge_i and
-    edge_k, i <= k as c >= 1. Volumes are in units of the last ball, heights as in the definition of
-    f.
+    formula δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du, λ the volume. Both sets are balls with centres
+    t apart. Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii
+    edge_i and edge_k, i <= k as c >= 1. Volumes are in units of the last ball, heights as in the
+    definition of f.
     """
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
     heights_of_f = _heights(steps, Fraction(0), shifted=False)

@@ -201,7 +201,7 @@ def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Float
 
     `weights` has e^(−r_l|t|)/κ_l for each level above the cells.
 
-    They are exact except for roundings.
+    The laws are exact except for roundings.
     """
     laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):

@@ -58,9 +58,9 @@ _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of tw
 
 
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
-    """Draw M_j ~ Beta(q, 1) given ΣM_j <= k, with q = shape, m = cells, k = cap.
+    """Draw independent M_1, …, M_m ~ Beta(q, 1) given ΣM_j <= k; q = shape, m = cells, k = cap.
 
-    It uses rejection, with the proposal that is accepted more often. One proposal is
+    For 1 < k < m it uses rejection, with the proposal that is accepted more often. One proposal is
     k·Dirichlet(q, …, q, 1), which has the right law if no entry is above 1. The other is tilted M_j
     (`_tilted`), whose sum is near k.
     """
@@ -339,7 +339,7 @@ def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals
 
 
 def together_falling(source: PointSource, body: Together, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N), by the simpler of the two functions above."""
+    """Draw points of density ∝ e^(−N), from uniform points for p = ∞, else from boundary points."""
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)
         return together_uniform(source, body, radii)

@@ -191,7 +191,7 @@ def _first_cells(
 
 
 def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
-    """The values L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
+    """The rows L(y), m(y), m(y + φ) and ln f(y + φ), shape (4, len(y)); `phi` is φ for each y."""
     log_f, mean = law.log_density_and_mean(np.concatenate((y, y + phi)))
     n = y.size
     return np.stack((log_f[n:] - log_f[:n] - epsilon, mean[:n], mean[n:], log_f[n:]))

@@ -202,7 +202,7 @@ def _examine_cells(
 
 
 def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
-    """The values of H, H′ and H″ at `shifts`, stacked."""
+    """The rows H, H′ and H″ at `shifts`, shape (3, len(shifts))."""
     roots = crossings(law, shifts, epsilon + NOISE)
     h = np.exp(_log_integrals(law, roots, shifts, epsilon))
     return np.stack((h, *_derivatives(roots, shifts.size)))
@@ -232,7 +232,7 @@ def _fall_between(left: Array, right: Array, width: Array) -> Array:
 
 
 def _derivatives(roots: Crossings, count: int) -> Array:
-    """The values of H′ and H″ at each of `count` shifts, stacked."""
+    """The rows H′ and H″ at each of `count` shifts, shape (2, count)."""
     steepness = np.maximum(np.abs(roots.slope_u - roots.slope_y), 1e-300)
     signed = np.where(roots.falling, roots.f, -roots.f)
     bends = roots.f * roots.slope_u * roots.slope_y / steepness

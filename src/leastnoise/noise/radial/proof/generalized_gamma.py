@@ -251,7 +251,10 @@ def _stretch(
 
 
 def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> arb:
-    """Enclose δ(0) = P(|X₁| < s/2) = ∫ f_R(r) (1 − 2P(W > s/2r)) dr, P = 0 for r < s/2."""
+    """Enclose δ(0) = P(|X₁| < s/2) = ∫ f_R(r) (1 − 2P(W > s/2r)) dr, W a cosine as above.
+
+    For r < s/2 the probability P(W > s/2r) is 0.
+    """
     curve = Curve(noise, shift=shift, epsilon=Fraction(1))
     hints = Hints(noise, shift=shift, epsilon=Fraction(1))
     half = curve.s / 2
