@@ -210,8 +210,9 @@ class _BoundTree:
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
     """The integer vectors u_j: of each sum, and of a cell of each parent.
 
-    Returns three lists: u_j of the sums, u_j of a cell at all other cells (the background), and the
-    number that is added at the cell itself (extra). Each u_j has one number for each parent.
+    Returns three lists. The first has u_j of each sum; the second has, for one cell of each parent,
+    u_j at all cells but itself (the background). Each u_j has one number for each parent. The third
+    has, for each parent, the number (extra) to add to u_j at the cell itself.
 
     notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
     parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal for the
@@ -247,7 +248,7 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """The price Σ_i m_i, m_i = Σ_j |M_ij|, in integers.
+    """The price Σ_i m_i over the cells i, in integers, with m_i = Σ_k |M_ik| and M = Σ_j u_j u_jᵀ.
 
     Two cells of parents k and l share the products of all vectors there; a cell's own vector has
     `extra` more at that cell.

@@ -4,8 +4,10 @@ Each function proposes a geometry in floats. The shifts that the noise must hide
 exactly, from the geometry alone (`Geometry.shifts`). A worse proposal costs accuracy, never
 privacy.
 
-notation (theory/noise.md §8): Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has a
-= 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), β (s²), η (s·n), ν (n²).
+notation (theory/noise.md §8): a shift moves the d queries by the vector v, whose sum is s, and the
+number of records by n; Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has a
+= 1/U and b = 1/V, and with the number of records the form α‖v‖² + βs² + 2ηsn + νn². A corner is an
+extreme shift.
 """
 
 from __future__ import annotations

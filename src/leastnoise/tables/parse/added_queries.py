@@ -91,7 +91,7 @@ def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """Add the queries that keys of the spec ask for; also return the key for each added query."""
+    """The spec with the queries that its keys ask for, and the asking key by added query's name."""
     spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)
     return spec, counts | bounds

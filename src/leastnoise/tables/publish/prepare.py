@@ -89,7 +89,7 @@ def _group_columns(query: Query) -> list[str]:
 
 
 def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
-    """Run every query on an empty table, once for each limit that the search may choose.
+    """Run every query on an empty table, once for each limit that the release may find.
 
     Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """

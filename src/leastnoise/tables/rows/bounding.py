@@ -145,7 +145,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """The key of a layout: layouts with the same rows, groups and key have equal vectors."""
+    """A key of a layout: layouts of one batch with equal keys have equal vectors."""
     return layout.axes, layout.components, layout.bits, layout.bounding
 
 

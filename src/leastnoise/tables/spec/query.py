@@ -85,7 +85,10 @@ class Bands(Section):
 
 
 def _grouping(value: object) -> str:
-    """The pydantic tag of the form in which groups are written; no key of a spec ends with []."""
+    """The pydantic tag of the form in which groups are written.
+
+    Tags end with [], so that errors can tell them from keys of a spec.
+    """
     if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
         return "levels[]"
     if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
