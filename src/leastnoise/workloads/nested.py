@@ -168,8 +168,7 @@ class Nested(TableLattice):
         """The share a_c/q_v of each child c in the correction of its parent v, which is in `level`.
 
         The result has shape (children, masks). The correction is the parent's estimate minus the
-        sum of its children. If nothing is
-        measured below, all children have the same share.
+        sum of its children. If nothing is measured below, all children have the same share.
         """
         alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
         children = np.bincount(above)[above].astype(float)[:, None]

@@ -40,12 +40,12 @@ _ROUNDING = 2.0**-44  # more than the rounding of an interpolation's few operati
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tail:
-    """F(t) = P(1 + cos θ <= t) for a uniform direction in R^d and 0 <= t <= 1.
+    """Bounds on F(t) = P(1 + cos θ <= t), 0 <= t <= 1.
 
-    F = ½ I_{t(2−t)}((d − 1)/2, ½), in balls at the `nodes`. The density of the cosine is
-    ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F is convex, or
-    concave for d = 2. Between nodes, a chord lies on one side of F, and the extended previous chord
-    on the other.
+    θ is the angle between a uniform direction in R^d and a fixed one. F = ½ I_{t(2−t)}((d − 1)/2,
+    ½), in balls at the `nodes`. The density of the cosine is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0]
+    rises for d >= 3 and falls for d = 2. So F is convex, or concave for d = 2. Between nodes, a
+    chord lies on one side of F, and the extended previous chord on the other.
     """
 
     nodes: Floats
@@ -60,7 +60,7 @@ class Tail:
         return np.where(t > self.nodes[1], line, np.where(t > 0, self.upper[1], 0.0))
 
     def below(self, t: Floats) -> Floats:
-        """Numbers that are certainly <= F(t)."""
+        """Numbers that are certainly <= F(t); t <= 1."""
         line = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
         return np.where(t > self.nodes[1], np.maximum(line, 0.0), 0.0)
 
@@ -72,7 +72,7 @@ class Tail:
 
 @lru_cache(maxsize=4)
 def tail(dimension: int) -> Tail:
-    """The enclosure of F in `dimension` >= 2 dimensions; it takes a few tenths of a second."""
+    """The bounds on F in `dimension` >= 2 dimensions; they take a few tenths of a second."""
     ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
     nodes, lower, upper = [1.0], [0.5], [0.5]
     with precision(128):
@@ -130,11 +130,12 @@ _NUMBERS: Converter[Sequence[int], tuple[int, ...]] = takes(_validate.any_wholes
 class RadialWitness:
     """Dual prices ψ(|x|, |x − v|) in [0, λ] for the shifts |v| = 1 in R^`dimension`.
 
-    notation: a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of the angle between x and
-    v; at x = 0, every ω > ω_l. ψ = Σ_l J_l(a)·1{ω > ω_l}, with ω_l = `levels`·2^−52 ascending in
-    (0, 1). Lengths are in cells of 1/`cells`, a power of two: J_l is constant on a cell. `prices`
-    holds J at the `nodes` (cells 0 = n_0 < n_1 < …). Between two nodes J is interpolated, rounded
-    down; from the last node, ρ, on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
+    notation: x the noise, v a shift, a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of
+    the angle between x and v; at x = 0, ω counts as larger than every ω_l. ψ = Σ_l J_l(a)·1{ω >
+    ω_l}, with ω_l = `levels`·2^−52 ascending in (0, 1). Lengths are in cells of 1/`cells`, a power
+    of two: J_l is constant on a cell. `prices` holds J at the `nodes` (cells 0 = n_0 < n_1 < …).
+    Between two nodes J is interpolated, rounded down; from the last node, ρ, on it is 0. Prices and
+    the `ceiling` λ are in units of 2^−bits.
     """
 
     dimension: int = field(converter=A_NUMBER)
@@ -297,7 +298,10 @@ class _Moved:
         )
 
     def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
-        """The T = 1 + cos(U, v) for which |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
+        """The T = 1 + cos(U, v) for which |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once.
+
+        The `boundary` e and `r` are in cells.
+        """
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:

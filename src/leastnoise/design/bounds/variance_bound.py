@@ -33,9 +33,9 @@ _LEAST = Fraction(1, 2**40)  # ε is raised to at least this multiple of δ, aga
 def least_variance(budget: Budget) -> arb:
     """A lower bound, as a ball, on the variance of noise that hides a shift of 1.
 
-    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise it is k²f + |f|k²p/w + τ(s − k²p²/w) where p =
-    q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 + 2δ)/(e^ε + 1), f = 1 −
-    τw. This is proved for every k; the best k is where f changes its sign.
+    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise, for a whole k >= 1, it is k²f + |f|k²p/w +
+    τ(s − k²p²/w) where p = q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 +
+    2δ)/(e^ε + 1), f = 1 − τw. This is proved for every k; the best k is where f changes its sign.
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)

@@ -141,6 +141,7 @@ _SPREAD = 8  # shifts in the first program, including the longest
 class LatticeProgram:
     """One lattice program; `power` is 1 for mae and 2 for mse; lengths are in sensitivities.
 
+    `cells` is m and `reach` is n. If `structured`, only the rows of the structured form are used.
     Points |i| < `calm` may not be exposed at all, so the law can be lengthened there
     (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until a round
     gains less than `accuracy` of the loss and the law can be repaired at that cost. The repair
