@@ -81,7 +81,7 @@ class Nested(TableLattice):
         return divmod(table, self.masks)
 
     def rank(self, table: int) -> int:
-        """The number of levels and columns by which a table is grouped."""
+        """The level of a table plus the number of its other columns."""
         level, mask = self.split(table)
         return level + mask.bit_count()
 

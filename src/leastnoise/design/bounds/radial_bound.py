@@ -247,9 +247,10 @@ class RadialWitness:
 class _Moved:
     """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, over every r of some cells.
 
-    notation: h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l} the fall of J_l at e_i, W = cos(U, v).
-    Then |x| is an increasing function of W: |x| < e means W < (e² − r² − 1)/2r. And b = |x − v| =
-    r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l, which increases with r. Hence
+    notation: as in `RadialWitness` and its bound; h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l}
+    the fall of J_l at e_i, W = cos(U, v). Then |x| is an increasing function of W: |x| < e means W
+    < (e² − r² − 1)/2r. And b = |x − v| = r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l,
+    which increases with r. Hence
 
         E[J_l(|x|)·1{ω > ω_l}] = Σ_i D_{i,l} P(|x| < min(e_i, A_l(r))),
 
@@ -278,7 +279,10 @@ class _Moved:
         self._outside = np.maximum(outside, self._uncertain)
 
     def above(self, distribution: Tail) -> Floats:
-        """Upper bounds of the sum in each cell, in units of the prices, to within _SLACK."""
+        """Upper bounds of the sum in each cell, in units of the prices.
+
+        A further relative rounding error of _SLACK is possible, which the caller adds.
+        """
         return self._inside(distribution) + self._rest(distribution)
 
     def _inside(self, distribution: Tail) -> Floats:

@@ -244,7 +244,7 @@ class LatticeProgram:
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
     def _run_solver(self, rows: LatticeRows, allowance: Allowance) -> Any:
-        """Scipy's result for these rows; None if it fails within the allowance."""
+        """Scipy's result for these rows; None if no method solves the program in the allowance."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
         count = len(rows.shift)

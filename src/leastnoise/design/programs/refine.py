@@ -310,8 +310,8 @@ def examine_law(
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """The law of these weights, and the relative excess of its exact δ over the budget's δ.
 
-    The law is None if the excess is above 0. Without examination it is None and the excess 0: at δ
-    = 0, and for too many weights.
+    The law is None unless its δ is proved to be in the budget. At δ = 0, and for too many weights,
+    nothing is computed, and the result is None and 0.
     """
     if not task.budget.delta or len(masses) > MAX_POINTS:
         return None, 0.0

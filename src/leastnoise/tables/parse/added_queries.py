@@ -257,7 +257,7 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each limit and each column whose value an earlier release found."""
+    """Yield a problem for each limit, and for the bounds of each column, that are found already."""
     for key, finder in found_limits.list_finders(spec):
         if finder.finds.found is not None:
             yield f"{key}.found", _WRITTEN.replace("bounds", "limit")

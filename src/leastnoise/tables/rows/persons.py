@@ -363,7 +363,7 @@ def shrink_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.L
 
 
 def _size(part: Part) -> nw.Expr:
-    """The contribution of a cell to the size of its unit's vector."""
+    """The contribution of a cell to the size of its unit's vector: see `_bounded_totals`."""
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.shrinking, InBall):
         return nw.sum_horizontal(*(value * value for value in values))

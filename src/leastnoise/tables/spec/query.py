@@ -80,7 +80,10 @@ class Bands(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Require `edges`. A table without `keys` and without `levels` is read as bands."""
+        """The section as it is written; raises ValueError if it lacks the key `edges`.
+
+        Every TOML table for groups that has neither `keys` nor `levels` is read as bands.
+        """
         return require_key(value, "edges", forms=_FORMS)
 
 
