@@ -117,7 +117,7 @@ class StaircaseMoment:
         return min(candidates, key=lambda gamma: float(self.at(gamma).mid()))
 
     def _dip(self, low: float, high: float) -> Fraction:
-        """The minimum of E N^p on [low, high], if it first falls and then rises there."""
+        """About the γ in [low, high] with the smallest E N^p, which falls and then rises there."""
         return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
@@ -199,7 +199,10 @@ def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
 
 
 def _cut(low: Fraction, high: Fraction) -> Fraction:
-    """The cut of a piece: its middle, the geometric mean of distant ends, or `high`/64 at 0."""
+    """The point at which a piece of (0, 1] is cut in two.
+
+    It is the middle, or the geometric mean of ends that are far apart, or `high`/64 if `low` is 0.
+    """
     if not low:
         return high / 64
     return Fraction(math.sqrt(low * high)) if high > 4 * low else (low + high) / 2

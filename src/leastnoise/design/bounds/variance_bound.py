@@ -105,7 +105,7 @@ def _ints(row: Floats) -> list[int]:
 
 
 def _polar(matrix: Floats) -> Floats:
-    """The matrix U with the largest tr UᵀM, where M is `matrix`.
+    """The matrix U with orthonormal columns or rows that has the largest tr UᵀM, M the `matrix`.
 
     U has M's shape. Its columns are orthonormal if M is tall, its rows if M is wide.
     """
@@ -119,8 +119,9 @@ def _polar(matrix: Floats) -> Floats:
 def _norm_square(whole: Floats) -> Fraction | None:
     """An upper bound on ‖U‖², U = whole·2^−26; None if U isn't nearly orthonormal.
 
-    The products are integers and a sum of squares only increases, so a sum below 2^53 was exact at
-    every step, in any order; and |Σuv| <= (Σu² + Σv²)/2 holds for every part of the other sums.
+    The products are integers, and a sum of squares only increases. So a sum below 2^53 was exact at
+    every step, in any order. Sums of other products were exact, too: at every step |Σuv| <= (Σu² +
+    Σv²)/2.
     """
     rows, columns = whole.shape
     gram = whole.T @ whole if rows >= columns else whole @ whole.T

@@ -141,7 +141,7 @@ def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int)
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """Insert `periods` sensitivities into the law, so that no point nearer than `calm` is exposed.
+    """Insert periods of one sensitivity into the law; no point nearer than `calm` is exposed then.
 
     Between centre and end the best law falls by exactly e^ε per sensitivity. Inserting t such
     periods, and scaling everything beyond by e^−εt, scales all that a shift exposes by the same

@@ -196,7 +196,7 @@ def _check_query(
 
 
 def _check_candidates(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[Problem]:
-    """Yield the problems of the candidates, and of bounds that are given or were found."""
+    """Yield the problems of the candidates for bounds, of known bounds, and of found bounds."""
     values = column.ends
     if not values:
         yield (
