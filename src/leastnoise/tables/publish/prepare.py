@@ -84,7 +84,7 @@ def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertific
 
 
 def _group_columns(query: Query) -> list[str]:
-    """The grouping columns in order, which equality of specs ignores."""
+    """The grouping columns in order; equality of specs ignores the order."""
     return [*query.group_by]
 
 

@@ -180,7 +180,7 @@ def finite(number: str) -> str:
 
 
 def as_day(column: StoredColumn) -> str:
-    """SQL of the day of a date or timestamp; NULL for years whose text engines write differently."""
+    """SQL of the day of a date or timestamp; NULL for days that engines write differently."""
     day = column.sql
     if column.kind == "TIMESTAMP_NS":  # a cast to a date rounds up before 1970
         passed = f"epoch_ns({day})"
