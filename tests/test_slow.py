@@ -74,28 +74,55 @@ def test_without_a_landed_state_everything_counts_as_changed() -> None:
     assert {test.split("/")[1] for test in choice.tests} == {"noise", "tables"}
 
 
-def test_one_test_of_every_function_is_run_whatever_changed_and_however_long_it_takes() -> None:
+def test_one_test_of_every_changed_function_is_run_however_long_it_takes() -> None:
     tests = [f"tests/noise/test_it.py::test_{name}[{i}]" for name in "abc" for i in range(50)]
     tests.append("tests/ledger/test_it.py::test_d")
     pages = [f"tests/test_docs.py::test_python_examples[{page}]" for page in "xy"]
-    none, few = (
+    none, other = (
         choose(
-            tests + pages, changed=set(), commit=commit, seconds=0, times={}, every_function=True
+            tests + pages, changed=None, commit=commit, seconds=0, times={}, functions_first=True
         )
         for commit in ("a", "b")
     )
-    for choice in (none, few):
+    for choice in (none, other):
         assert choice.tests >= set(pages)
         assert {test.partition("[")[0][-1] for test in choice.tests - set(pages)} == set("abcd")
         assert len(choice.tests) == 6
-    assert none.tests != few.tests
+    assert none.tests != other.tests
     times = {"tests/noise/test_it.py": 1.0, "tests/ledger/test_it.py": 7.0}
     more = choose(
-        tests, changed={"noise"}, commit="a", seconds=30, times=times, every_function=True
+        tests,
+        changed={"noise", "ledger"},
+        commit="a",
+        seconds=30,
+        times=times,
+        functions_first=True,
     )
     assert none.tests - set(pages) < more.tests
     assert len(more.tests) == 24  # 10 seconds for the first four, and 20 tests of a second
-    assert more.lines[0] == "24 of 151 slow tests, about 30 s of processor time"
+    assert more.lines[:2] == (
+        "24 of 151 slow tests, about 30 s of processor time",
+        "functions that run a test: 4 of 4 of what changed, 0 of 0 of the others",
+    )
+
+
+def test_half_the_functions_that_did_not_change_run_one_test_and_soon_each_does() -> None:
+    tests = [f"tests/noise/test_it.py::test_{i}[{case}]" for i in range(500) for case in range(3)]
+    tests += [f"tests/tables/test_it.py::test_{i}[{case}]" for i in range(9) for case in range(3)]
+    runs = [
+        choose(tests, changed={"tables"}, commit=commit, seconds=0, times={}, functions_first=True)
+        for commit in "abcdefghijklmnopqrst"
+    ]
+    names = [[test.partition("[")[0] for test in sorted(choice.tests)] for choice in runs]
+    for choice, functions in zip(runs, names, strict=True):
+        assert len(functions) == len(set(functions))
+        assert sum("tables" in function for function in functions) == 9
+        noise = len(functions) - 9
+        assert 200 < noise < 300
+        assert choice.lines[1] == (
+            f"functions that run a test: 9 of 9 of what changed, {noise} of 500 of the others"
+        )
+    assert len(set[str]().union(*names)) == 509
 
 
 def test_tests_of_several_packages_are_run_for_each() -> None:
