@@ -102,7 +102,7 @@ test-engines: install
 # and of grids of seeds a share that the commit chooses. Connect compiles the same columns: it runs one
 # case of every function.
 engines-classic:
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 60 --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 40 --spark classic tests/engines
 engines-connect:
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow and not dense' --spark connect tests/engines
 engines-others:
