@@ -75,7 +75,7 @@ EDITS = [
     ("certificate.json", '"reach": "1"', '"reach": "2"', "a unit adds 1"),
     ("certificate.json", '"chance_below": "0.', '"chance_below": "1.', "differs from the plan"),
     ("certificate.json", '"coordinate": "sum"', '"coordinate": 0', "the total"),
-    ("certificate.json", '"bound": "1"', '"bound": "2"', "moves its counts otherwise"),
+    ("certificate.json", '"bound": "1"', '"bound": "2"', "sensitivity isn't the query's"),
     ("certificate.json", '"epsilon": "1"', '"epsilon": "2"', "budget"),
     ("certificate.json", '"dimension": 5', '"dimension": 6', "coordinates"),
     ("certificate.json", '"add-remove"', '"replace-one"', "neighbours"),
@@ -135,7 +135,10 @@ def test_rows_that_cannot_have_come_out_are_rejected(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"part": {"quantiles_by": "permute-and-flip"}}, 'quantiles_by: Expected "tree"'),
+        (
+            {"part": {"quantiles_by": "permute-and-flip", "prefer": "accuracy"}},
+            "prefer: Not used for quantiles alone",
+        ),
         ({"statistics": ["median(x)", "count"]}, "ask for count in another query"),
         (
             {

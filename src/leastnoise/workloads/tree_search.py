@@ -240,12 +240,15 @@ class Trees:
             raise CertificateRejected(f"Query {self.label!r}: its counts cannot have this noise.")
         fits = (
             *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),
-            (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),
-            (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
+            (claim.sensitivity == self.moves, "its sensitivity isn't the query's"),
+            (claim.neighbours == neighbours, f"expected a certificate for {neighbours} neighbours"),
             (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
             (claim.grid and (1 / claim.grid).denominator == 1, "its counts aren't whole"),
-            (claim.geometry is None, "noise is alike in all groups"),
-            (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
+            (claim.geometry is None, "its noise differs between groups"),
+            (
+                claim.budget == replace(budget, delta=Fraction(0)),
+                "its budget isn't the query's share",
+            ),
         )
         for fit, why in fits:
             if not fit:
@@ -261,13 +264,13 @@ class Trees:
 
     def _is_the_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
         (tree,) = self.offers
-        yield noise.branches == tree.branches, "it is of another tree"
+        yield noise.branches == tree.branches, "its noise has another tree"
         yield len(noise.shares) == len(tree.even) + 1, "its tree has other levels"
 
     def _is_a_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
         levels = len(noise.branches) - self._has_groups
         first = (noise.branches[0], noise.shares[0]) if noise.even and levels > 0 else None
         fits = first == (self.groups, 0) if self._has_groups else first is not None
-        yield fits, "it is of other groups"
+        yield fits, "its noise has other groups"
         cells = self.groups * self.counts
         yield noise.dimension >= cells, "its trees have fewer cells than counts"

@@ -125,11 +125,13 @@ class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
     `cells` has an array for each layout in `Reads.cells`, `groups` a list of rows for each layout
-    in `Reads.groups`. `memory` holds the running sums of a series with running totals.
+    in `Reads.groups`. `drawn` has the tables that were drawn before, by the labels of their parts.
+    `memory` holds the running sums of a series with running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
     groups: list[list[tuple[Any, ...]]] = field(repr=False)
+    drawn: Mapping[str, Table] = field(default_factory=dict, repr=False)
     memory: OpenTotals | None = field(default=None, repr=False)
 
 

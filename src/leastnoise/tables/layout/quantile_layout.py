@@ -52,8 +52,8 @@ class QuantileLayout(TableShape):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ListedQuantiles(QuantileLayout):
-    """The layout of quantiles in groups that the spec lists."""
+class WeighedQuantiles(QuantileLayout):
+    """The layout of quantiles in which each row of a unit over its limit counts for less."""
 
     @property
     def limits(self) -> str:
@@ -64,8 +64,8 @@ class ListedQuantiles(QuantileLayout):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class UnlistedQuantiles(QuantileLayout):
-    """The layout of quantiles in groups that nobody listed; limits keep a unit in few of them."""
+class WholeRowQuantiles(QuantileLayout):
+    """The layout of quantiles of whole rows: of a unit over its limits, some rows don't count."""
 
     @property
     def limits(self) -> str:

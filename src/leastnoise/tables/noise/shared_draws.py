@@ -27,6 +27,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Jointly, Together
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
-    from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.layout.layout import Layout, SpecLayout
 
@@ -62,7 +62,7 @@ _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the e
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawQuery:
-    """A query, or a part of a query, that needs noise, with its `share` of the budget.
+    """A query, or a part of a query, that needs noise, with its `share` of ε, and `of_delta`.
 
     It has one layout for each way to bound a unit. `index` is its position in the release.
     """
@@ -70,6 +70,7 @@ class DrawQuery:
     index: int
     layouts: tuple[Layout, ...]
     share: Fraction
+    of_delta: Fraction
 
     @property
     def persons(self) -> bool:
@@ -126,14 +127,23 @@ def list_draw_queries(spec_layout: SpecLayout) -> tuple[DrawQuery, ...]:
     laid_out = zip(spec_layout.spec.query, spec_layout.queries, spec_layout.quantiles, strict=True)
     for query, parts, quantiles in laid_out:
         for layouts, part in zip(parts, share_parts(parts, quantiles), strict=False):
-            share = spec_layout.spec.share(query) * part
-            queries.append(DrawQuery(index=len(queries), layouts=layouts, share=share))
+            whole = spec_layout.spec.share(query)
+            # the quantiles of published groups are chosen without δ
+            of_delta = whole if layouts[0].unlisted else whole * part
+            queries.append(
+                DrawQuery(
+                    index=len(queries), layouts=layouts, share=whole * part, of_delta=of_delta
+                )
+            )
     return tuple(queries)
 
 
 def share_budget(budget: Budget, queries: Iterable[DrawQuery]) -> Budget:
     """The sum of these queries' shares of the budget."""
-    return budget.share(sum((query.share for query in queries), Fraction(0)))
+    several = tuple(queries)
+    of_epsilon = sum((query.share for query in several), Fraction(0))
+    of_delta = sum((query.of_delta for query in several), Fraction(0))
+    return Budget(epsilon=budget.epsilon * of_epsilon, delta=budget.delta * of_delta)
 
 
 @final

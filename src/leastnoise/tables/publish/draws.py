@@ -73,7 +73,8 @@ class Draws:
             cells = [next(vectors) for _ in answer.reads.cells]
             groups = [self.rows.groups(layout) for layout in answer.reads.groups]
             self.rows.tell(answer.stage)
-            tables = answer.draw(Totals(cells=cells, groups=groups, memory=self.memory))
+            totals = Totals(cells=cells, groups=groups, drawn=drawn, memory=self.memory)
+            tables = answer.draw(totals)
             drawn |= zip((part.label for part in answer.parts), tables, strict=True)
         return drawn
 

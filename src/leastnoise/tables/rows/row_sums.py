@@ -89,16 +89,20 @@ def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
 
 
 def weighted_totals(
-    engine: Engine, rows: nw.LazyFrame[Any], limits: Sequence[tuple[int, int]]
+    engine: Engine,
+    rows: nw.LazyFrame[Any],
+    limits: Sequence[tuple[int, int]],
+    *,
+    keys: Sequence[str] = (CELL,),
 ) -> list[tuple[Any, ...]]:
-    """A tuple per cell: the cell, and for each (S, N) of `limits` the total of its weighted rows.
+    """A tuple per cell: its `keys`, and for each (S, N) of `limits` the total of its weighted rows.
 
     A row counts as the integer S = 2^bits, and all rows of a person add up to at most N. A person
     with n rows adds n·S if that is at most N. Otherwise each of their rows counts as the integer w
     = ⌊fl(fl((1 − 2^−40)·N)/n)⌋. Its two roundings raise it by at most a factor of 1 + 2^−51, so
     that n·w <= N. The number of rows and the rows come from the same reading of the source.
     """
-    rows = rows.select(UNIT, CELL)
+    rows = rows.select(UNIT, *keys)
     if not engine.can_reread:
         rows = engine.materialise(rows)
     persons = rows.group_by(UNIT).agg(n=nw.len())
@@ -116,4 +120,4 @@ def weighted_totals(
         f"w{index}": nw.col(f"w{index}").fill_null(unit).sum()
         for index, (unit, _) in enumerate(limits)
     }
-    return engine.rows(weighed.group_by(CELL).agg(**sums).select(CELL, *sums))
+    return engine.rows(weighed.group_by(*keys).agg(**sums).select(*keys, *sums))

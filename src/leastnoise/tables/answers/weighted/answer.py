@@ -138,7 +138,7 @@ def check_draw(
     checks = (
         (fits, "its sensitivity is not one that the spec implies"),
         (claim.dimension == numbers, "its noise is for another number of sums"),
-        (claim.budget == replace(share, delta=delta_left), "its budget isn't its share"),
+        (claim.budget == replace(share, delta=delta_left), "its budget isn't the query's share"),
         (
             claim.neighbours == cells.neighbours,
             f"expected a certificate for {cells.neighbours} neighbours",
