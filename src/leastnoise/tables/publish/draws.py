@@ -42,6 +42,7 @@ class Draws:
     """The draws of a `plan`, from the exact totals of `rows`.
 
     Tables in `known`, by the labels of their parts, were drawn before and are used as they are.
+    `memory` has the sums of a series with running totals, and receives the new sums.
     """
 
     plan: Plan

@@ -23,10 +23,11 @@ _PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and 
 def sums_of_rows(
     engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
 ) -> nw.LazyFrame[Any]:
-    """A frame of each cell's `keys` and sums, if a row is a unit; right for any number of rows.
+    """A frame with a row per cell, for rows that are units: its `keys`, and sums for each summand.
 
-    If an engine's sum of int64 could wrap around, each integer of a value is summed in two parts,
-    high and low, neither of which can.
+    The integers of values are summed; for other summands, the rows that count are counted. The sums
+    are right for any number of rows: if an engine's sum of int64 could wrap around, each integer is
+    summed in two parts, high and low, neither of which can.
     """
     sums: dict[str, nw.Expr] = {}
     for index, summand in enumerate(summands):
@@ -48,7 +49,7 @@ def sums_of_rows(
 def read_totals(
     engine: Engine, summands: Sequence[Summand], sums: nw.LazyFrame[Any], keys: int
 ) -> list[tuple[Any, ...]]:
-    """The keys of each cell and its totals, from `sums_of_rows` with this number of `keys`.
+    """A tuple per cell, from the result of `sums_of_rows`: its `keys` keys, a total per summand.
 
     Totals are clipped to the range of int64; clipping never enlarges the change by one row.
     """
@@ -71,9 +72,10 @@ def read_totals(
 
 
 def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """Expressions for sums of fewer than 2^34 rows with integers of at most 2^28 in size.
+    """For each summand an expression for the sum of its integers in a group: i0, i1, ….
 
-    Beyond that cap, which every plan states, int64 could wrap around.
+    The sums are right for fewer than 2^34 rows with integers of at most 2^28 in size. Beyond that
+    cap, which every plan states, int64 could wrap around.
     """
     sums: list[nw.Expr] = []
     for index, summand in enumerate(summands):
