@@ -130,8 +130,9 @@ class Composition:
         """Enclose the smallest type II error of any test, for each type I error.
 
         A test decides from the outputs if a record is in the data. The two hypotheses give
-        different curves for Poisson samples only. The intervals get narrower with more `epsilons`
-        near the ε with e^ε = −T′(α); `accounting.curves` has the formulas.
+        different curves for Poisson samples only. If T(α) is the smallest type II error, the
+        intervals get narrower with more `epsilons` near the ε with e^ε = −T′(α);
+        `accounting.curves` has the formulas.
 
         Args:
             alphas: Type I errors: largest probabilities, in [0, 1], of rejecting a true null

@@ -17,7 +17,7 @@ def budget_of_rho(rho: Fraction, delta: Fraction) -> Budget:
 
     Draws of Gaussian noise with ρᵢ = Δᵢ²/2σᵢ² compose to one Gaussian with Δ²/σ² = 2Σρᵢ, whose
     profile is known exactly (Balle & Wang 2018, Theorem 8). Raises InvalidArgument for an ε above
-    the largest of a budget.
+    the largest that a budget may have.
     """
     one_draw = Releases(noise=Gaussian(scale=1), shifts=ShiftBounds.of(L2(root_above(2 * rho))))
     least = Composition(parts=(one_draw,)).epsilon(delta=delta).upper

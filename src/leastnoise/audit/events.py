@@ -73,9 +73,9 @@ class Event:
 def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
     """Choose at most ten events by the first half of the outputs: the most promising ones.
 
-    For each input these are the best events at a fixed grid of ε (0, ε/2, ε, 2ε), and the event
-    with the largest ratio. The promise of an event is a float that predicts its bounds on the
-    second half; it proves nothing.
+    For each input as the likelier one, these are the best events at 0, ½, 1 and 2 times the claimed
+    ε, and the event with the largest ratio of probabilities. The promise of an event is a float
+    that predicts its bounds on the second half; it proves nothing.
     """
     best: dict[tuple[int, int], tuple[float, Event]] = {}
     for feature in features:
@@ -93,9 +93,11 @@ def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
 def _find_best(
     likely: NDArray[np.int64], other: NDArray[np.int64], feature: Feature, subject: Subject
 ) -> list[tuple[int, tuple[float, NDArray[np.bool_]]]]:
-    """The best union of labels for each aim, as (aim, (promise, chosen labels)).
+    """The best unions of labels for each aim, as (aim, (promise, mask of chosen labels)).
 
-    The aims 0 to 3 are the values of ε that `choose` lists; aim 4 is the ratio.
+    There is one for each order of merging labels. The aims 0 to 3 are the values of ε that `choose`
+    lists; aim 4 is the ratio. `likely` and `other` count the outputs with each label, on the input
+    where the event should be likelier and on the other one.
     """
     from scipy.special import ndtri  # noqa: PLC0415 (so that `leastnoise --help` stays fast)
 
@@ -120,9 +122,10 @@ def _find_best(
 def _orders(
     likely: NDArray[np.int64], other: NDArray[np.int64], *, ordered: bool
 ) -> list[NDArray[np.intp]]:
-    """The orders in which labels are merged: by ratio, and for ordered labels along the line.
+    """The orders in which labels are merged into events: by the ratio of counts, and by position.
 
-    Along the line means from either end, from the middle, and from both ends at once.
+    Only `ordered` labels are merged by position: from either end, from the middle outward, and from
+    both ends inward.
     """
     orders = [np.argsort(-(likely + 0.5) / (other + 0.5), kind="stable")]
     if ordered:

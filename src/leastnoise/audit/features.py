@@ -74,7 +74,10 @@ def _scores(subject: Subject) -> dict[str, Score]:
 
 
 def _direction(subject: Subject) -> NDArray[np.float64]:
-    """The difference x' − x of the inputs if they are vectors, else of the outputs' medians."""
+    """The difference x' − x of the inputs if they are vectors, else of the outputs' medians.
+
+    All ones if the difference is 0.
+    """
     ends = subject.centres
     if ends is None:
         ends = tuple(np.nan_to_num(np.median(outputs, axis=0)) for outputs in subject.first)
@@ -266,7 +269,7 @@ def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
 
 
 def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
-    """The steps to try: powers of two, and a step that the outputs show."""
+    """The steps to try: powers of two, and a step that the outputs on each input show."""
     every = np.concatenate(seen)
     every = every[np.isfinite(every)]
     if not every.size:

@@ -145,7 +145,7 @@ class _KnownLaw(ClaimedLaw):
 
     @property
     def beside(self) -> float:
-        """The largest distance of a threshold: half a lattice step for noise on a lattice."""
+        """The largest distance, as in `ClaimedLaw`; half a lattice step for noise on a lattice."""
         return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -277,9 +277,10 @@ def cut_points(
 ) -> list[float]:
     """Points just above quantiles of the outputs, and also just below outputs that many share.
 
-    Each point is halfway between two distinct outputs, so that neither rounding nor a lattice
-    decides on which side an output lies, and within `beside` of an output. An output that many
-    share lies between two points: too large a share there shows that the noise is too small.
+    Each point is halfway from an output to the next distinct one, or at the distance `beside` from
+    it if that is nearer. So neither rounding nor a lattice decides on which side an output lies. An
+    output that many share lies between two points: too large a share there shows that the noise is
+    too small.
     """
     known = np.sort(outputs[np.isfinite(outputs)])
     points: set[float] = set()

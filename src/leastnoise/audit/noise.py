@@ -76,9 +76,9 @@ def detect_noise(subject: Subject) -> Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Threshold:
-    """Enclosures of the counted and the claimed P(Y > u).
+    """A threshold u, with enclosures of P(Y > u) from the counts and from the claimed noise.
 
-    The sample's anchor is subtracted from u.
+    `u` is stored minus the sample's anchor.
     """
 
     u: float
@@ -94,7 +94,7 @@ class _Threshold:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tested:
-    """A tested sample: its centre, and its counts above the thresholds.
+    """A tested sample: bounds on its centre, and on the probabilities above the thresholds.
 
     Each bound is wrong with probability at most `level`.
     """
@@ -146,7 +146,7 @@ class _Tested:
 
 
 def _level(error: Fraction, points: int) -> Fraction:
-    """The level of each bound: two bounds are per point, two on c, and one is for `strange`."""
+    """The error level of each bound: two bounds per threshold, two on c, and one for `strange`."""
     return error / (2 * points + 3)
 
 
@@ -161,7 +161,7 @@ def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]
 
 
 def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) -> str:
-    """A sentence on the smaller scale, or thinner tail, that would have been found."""
+    """A sentence on the largest smaller scale, or the least thinning of a tail, that is found."""
     sizes = tested[0].sample.chosen.size, tested[0].sample.counted.size
     if not law.whole:
         level = min(test.level for test in tested)
@@ -263,8 +263,9 @@ def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
     """A sentence on the smallest distance beyond Δ that is found with a probability of 99 %.
 
-    In each coordinate, both bounds on c are taken at their worst, outside which each lies with an
-    equal share of the remaining 1 %. The distance is computed in floats, for the report only.
+    The bounds on c vary between audits. Both bounds in each coordinate are taken at their worst,
+    outside which each lies with an equal share of 1 %. The distance is computed in floats, for the
+    report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(

@@ -82,10 +82,10 @@ def detectable_below(claimed: float, trials: int, *, level: float, miss: float) 
 def centre_reach(
     law: ClaimedLaw, *, sizes: tuple[int, int], error: Fraction, miss: float
 ) -> tuple[float, float]:
-    """The distances from c down and up to its bounds by `law.centre_of`; inf without a bound.
+    """The distances from the centre c down and up to its bounds by `law.centre_of`, at their worst.
 
-    Each distance is exceeded with probability `miss`. `sizes` are the number of outputs that
-    choose the point, and the number of outputs that are counted.
+    Each distance is exceeded with probability at most `miss`; it is inf without a bound. `sizes`
+    are the number of outputs that choose the median, and the number that are counted.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -106,11 +106,12 @@ def centre_reach(
 def least_scale(
     law: ClaimedLaw, probabilities: list[float], *, sizes: tuple[int, int], level: Fraction
 ) -> float | None:
-    """The largest s < 1 for which noise sX would be refuted at the best threshold.
+    """The largest s < 1 for which noise sX is refuted with probability >= 99 %.
 
-    A threshold lies above the outputs' quantile of one of the `probabilities`. Let π be its P(Y >
-    u), p the probability at c's point, U(π) and U(p) their upper bounds, and Q the quantiles of X.
-    The noise is refuted if s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)).
+    Each threshold u is the outputs' quantile at one of the `probabilities`. Let π = P(Y > u), and p
+    = P(Y <= v) for the point v that bounds the centre c. U(π) and U(p) are their upper bounds from
+    the counts, and Q the quantiles of the claimed noise X. The noise is refuted if s·(Q(1 − π) −
+    Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -135,9 +136,10 @@ def least_scale(
 
 
 def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
-    """Bounds on F at the empirical quantile of `size` outputs at `probability`.
+    """Bounds on F(y), y the empirical quantile of `size` outputs at `probability`.
 
-    Returns (least, probability, most). F lies outside [least, most] with probability `share`.
+    F is the outputs' distribution function. Returns (least, probability, most); F(y) lies outside
+    [least, most] with probability `share`.
     """
     from scipy.stats import beta  # noqa: PLC0415 (it takes half a second to import)
 
@@ -150,9 +152,10 @@ def order_statistic(probability: float, size: int, share: float) -> tuple[float,
 @final
 @dataclass(frozen=True, kw_only=True)
 class TailTest:
-    """The claimed noise, the upper tails of its thresholds, and the test's sizes and level.
+    """The claimed noise, the probabilities above its thresholds, and the test's sizes and level.
 
-    `sizes` are the number of outputs that choose thresholds, and the number that are counted.
+    `level` is the error level of each bound. `sizes` are the number of outputs that choose
+    thresholds, and the number that are counted.
     """
 
     law: ClaimedLaw
@@ -166,7 +169,7 @@ class TailTest:
 class Thinned:
     """A change of the law: of the outputs above centre + `above`, a `share` is missing.
 
-    The missing outputs are drawn again from the others.
+    The missing outputs are drawn again from the outputs at most centre + `above`.
     """
 
     share: float
@@ -191,7 +194,11 @@ def least_thinning(test: TailTest) -> Thinned | None:
 
 
 def _is_found(test: TailTest, thinned: Thinned) -> bool:
-    """True if some threshold shows the change wherever it lies, except with a share of the 1 %."""
+    """True if some threshold detects the change with a probability of at least 99 %.
+
+    A threshold, the count above it, the median and the count below it are each taken at their
+    worst, outside which each lies with a probability of a quarter of 1 %.
+    """
     law, outputs = test.law, _Outputs(law=test.law, thinned=thinned)
     if not outputs.moved:
         return False
@@ -215,7 +222,7 @@ def _shows(test: TailTest, outputs: _Outputs, point: float, *, reach: float, mis
 
 
 def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
-    """The whole number by which the bounds on the centre reach below it, at their worst; or inf."""
+    """The distance from the centre down to its lower bound, at its worst; whole, or inf."""
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     law, counted = test.law, test.sizes[1]
@@ -248,12 +255,12 @@ class _Outputs:
 
     @property
     def kept(self) -> float:
-        """The probability F(u) of an output at most u, from below."""
+        """A lower bound on F(u), the claimed probability of an output of at most u."""
         return self.law.distribution(self.thinned.above)[0]
 
     @property
     def moved(self) -> float:
-        """The probability m that moves from above u to below."""
+        """A lower bound on the probability m that moves from above u to below."""
         return self.thinned.share * (1 - self.law.distribution(self.thinned.above)[1])
 
     def distribution(self, t: float) -> tuple[float, float]:

@@ -78,8 +78,9 @@ def detect_repeats(subject: Subject) -> Finding:
 class _Test:
     """The counts of a test, which compares the rate of repetitions with a rate by chance.
 
-    `equal` of the `pairs` repeat. The rate by chance is (`expected`/`trials`)^`power`. With
-    `two_sided`, too few repetitions are a finding too.
+    `equal` of the `pairs` repeat. A coincidence was counted `expected` times in `trials`; the rate
+    by chance is its probability to the power `power`. With `two_sided`, too few repetitions are a
+    finding too.
     """
 
     name: str
@@ -91,7 +92,10 @@ class _Test:
     two_sided: bool = False
 
     def refutes(self, level: Fraction) -> bool:
-        """True if the rates certainly differ."""
+        """True if the rate of repetitions is certainly above the rate by chance.
+
+        With `two_sided`, also if it is certainly below. `level` is the error level of each bound.
+        """
         counted, chance = self._bounds(level)
         above = counted[0] > chance[1]
         return above or (self.two_sided and counted[1] < chance[0])

@@ -48,10 +48,11 @@ class SortedAtoms:
         )
 
     def above(self, alphas: Floats) -> Floats:
-        """Upper bounds of H at every ε with e^ε >= alphas: P(A) − α Q(A).
+        """Upper bounds on H: entry i holds at every ε with e^ε >= alphas[i].
 
-        A contains all k with p > αq. As the quotients are rounded, it may contain k for which p is
-        below αq by a relative 2^-49, which reduces the sum by at most this share of P(A).
+        The bound is P(A) − α Q(A), where A contains all k with p > αq. As quotients are rounded, A
+        may also contain k for which p is below αq by a relative 2^-49. They reduce the sum by at
+        most this share of P(A), which is added.
         """
         # the relative error of a sum of len(p_sums) terms, and of a few operations
         slack = (len(self.p_sums) + 64) * UNIT
@@ -62,7 +63,7 @@ class SortedAtoms:
 
 
 def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
-    """Merge atoms so that the merged atoms lie at the lattice points −size·step … size·step.
+    """Merge atoms so that the losses log(p/q) become the lattice points −size·step … size·step.
 
     p > 0 bounds the atoms' masses of P from below, and q > 0 their masses of Q from above. So do
     the returned sums, one per lattice point. Atoms are added in order of decreasing loss until the
@@ -80,9 +81,9 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
 
 def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    """The masses of P, the masses of Q and the numbers of summands, in rows of one array.
+    """Merge atoms as `inscribe` says, in floats; three rows with an entry per lattice point.
 
-    Each row has an entry per lattice point.
+    The rows are the masses of P, the masses of Q, and bounds on the numbers of summands.
     """
     sums = np.zeros((3, 2 * size + 1))
     n, rest = 0, 1.0
@@ -110,7 +111,7 @@ Point = tuple[Fraction, arb]
 
 
 def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:
-    """Chords in α = e^ε between some of the points, at `epsilons`: nearly the convex hull.
+    """Upper bounds on δ at `epsilons`: chords in α = e^ε between some of the points.
 
     δ decreases, is convex in α and nowhere above the points, so all chords are above it. Points
     above the hull, which come from rounding, are dropped, so that hardly any mass becomes negative.

@@ -1,9 +1,11 @@
 """Bounds on δ of many releases: tilted convolutions with a proved allowance for rounding.
 
-notation (theory/accounting.md §2): for a lattice L(c) = log Σ wᵢe^(czᵢ) and pᵢ = wᵢe^(czᵢ−L), its
-tilted law; S the sum of the losses, φ(y) = e^(−cy)(1 − e^(−y))₊ with largest value κ. Then the part
-of δ(ε) without infinite losses is e^(ΣkL − cε)·E_p φ(S − ε). E_p is computed by a Fourier transform
-with a window so wide that the rest of S is proved to be negligible.
+notation (theory/accounting.md §2): a lattice has the mass wᵢ at the loss zᵢ, and k releases have
+these losses. With the tilt c, L(c) = log Σ wᵢe^(czᵢ), and pᵢ = wᵢe^(czᵢ−L) is the tilted law. S is
+the sum of all releases' losses, and φ(y) = e^(−cy)(1 − e^(−y))₊, with largest value κ. Then the
+part of δ(ε) without infinite losses is e^(ΣkL − cε)·E_p φ(S − ε), Σ over the lattices. E_p is
+computed by a Fourier transform with a window so wide that the rest of S is proved to be negligible.
+u = 2^-53 bounds the relative error of one operation on floats.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ Part = tuple["LossLattice", int]
 class Convolution:
     """The tilted sum of all losses, computed once: it gives bounds for every ε.
 
-    The bounds are best near the ε for which the tilt was chosen. If lattices bound a law from one
-    side, only that side of the results has a meaning.
+    The bounds are best near the ε for which the tilt was chosen. They hold for the lattices' own δ.
+    If the lattices only bound the true δ from above, the lower bounds say nothing about it, and
+    vice versa.
     """
 
     tilt: Fraction
@@ -124,7 +127,10 @@ class Convolution:
         return total
 
     def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Enclose E φ(S − ε): Σφy, ± ‖φ‖₂ times the error of y, ± κ times the mass outside."""
+        """Enclose E φ(S − ε): the sum of φ times the masses of S in the window.
+
+        The margin is ‖φ‖₂ times the l2 norm of the masses' error, plus κ times the mass outside.
+        """
         step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
         # the index of the first lattice point above ε, relative to the window's first point
         begin = max(0, math.floor((epsilon - self._start) / step) + 1 - window.first)
@@ -161,7 +167,7 @@ def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
 
 
 def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
-    """The sum Σφy and a bound on its error; φ has a relative error of 8u.
+    """The sum of phi[i]·masses[i] and a bound on its error; `phi` has a relative error of 8u.
 
     Rows of BLOCK products are summed in any order, with an error of BLOCK·u of the absolute values;
     the rows' sums are added exactly and rounded once.
@@ -300,9 +306,10 @@ def _window(laws: list[Tilted]) -> _Window:
 def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """A Chernoff bound on P(S >= index), or on P(S <= index) if the index is below the mean.
 
-    S is in units of the index. The bound is valid for any t > 0, or t < 0. The best t for a
-    Gaussian is far too large for a law with few large losses, as of a small sample, so floats
-    choose among several.
+    S is the tilted sum, counted in lattice steps from its first point. The bound e^(−t·index)·
+    E e^(tS) holds for any t > 0, or below the mean for any t < 0. The best t for a Gaussian is far
+    too large for a law with few large losses, such as the law of a small sample. So floats choose
+    among several t.
     """
     with np.errstate(divide="ignore"):
         logs = [np.log(law.weights) for law in laws]
@@ -329,11 +336,14 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
 def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
     """The law of the sum modulo the window's size, and a bound on the l2 norm of its error.
 
-    A transform X of p has an error of at most e = ν√N‖p‖₂, in any entry and in the l2 norm. A k-th
-    power by squarings has an error of k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The product
-    of the laws' powers adds these errors, entry by entry: with e in every entry, or in the norm
-    with 1 + 2e as the bound on |X| + e; the smaller of the two is used. The inverse divides by √N
-    and adds ν.
+    notation: N = window.size, ν = relative_error(N); p a law's weights, X their transform, and k
+    the number of releases with this law.
+
+    X has an error of at most e = ν√N‖p‖₂, in any entry and in the l2 norm. A k-th power by
+    squarings has an error of k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The errors of the
+    product of all powers are bounded in two ways: with e as the error of every entry, or with e as
+    the l2 norm of all errors and |X| + e <= 1 + 2e. The smaller l2 norm counts. The inverse
+    transform divides by √N, and adds a relative error of ν.
     """
     size = window.size
     nu = relative_error(size)

@@ -18,7 +18,10 @@ PLAIN_BITS = 128
 AMPLE_BITS = 2 * PLAIN_BITS
 """The precision of closed forms in which half of the bits may cancel."""
 POINTS_PER_STD = 64
-"""Lattice steps in a standard deviation of the loss; errors fall with the square of this number."""
+"""The default number of lattice steps in a standard deviation of the loss.
+
+Errors fall with the square of this number.
+"""
 PRECISE = 2.0**-960
 """Floats above it have full precision, even after a few products."""
 
@@ -92,7 +95,7 @@ def at_most_one(delta: arb) -> arb:
 
 
 def float_below(x: arb) -> float:
-    """A float that is certainly at most every point of `x`; −inf if there is no such float.
+    """A float that is certainly at most every point of `x`; −inf if no finite float is.
 
     `float(x.lower())` rounds to nearest, so a step down follows unless it is certainly below.
     """
@@ -113,9 +116,9 @@ def bessel_k_ratio(twice_order: int, z: arb) -> arb:
     """Enclose ρ_ν = K_ν(z)/K_{ν+1}(z) for ν = twice_order/2 >= 0 and z > 0.
 
     theory/noise.md §6: ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z), an order-reversing contraction of [0, 1] with
-    factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² + z²)))². Iterated from all of [0, 1], enough orders below, it
-    ends in an enclosure as narrow as the precision. If there aren't enough orders, it starts from
-    order −½ or 0.
+    factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² + z²)))². Iterated from all of [0, 1] at a low enough order,
+    it ends in an enclosure as narrow as the precision. If ν isn't high enough for that, the
+    iteration starts from ρ of order −½ or 0, which is known.
     """
     rough = float(z.mid())
     half = twice_order / 4  # lower orders contract less: the factor at half the order is used

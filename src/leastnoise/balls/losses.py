@@ -54,7 +54,7 @@ NUDGE = 2**38  # slopes come from chords over step/2^38; errors of the cells' ma
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossLattice:
-    """Masses at origin + (first + i)·step, shape (n,), and at +∞.
+    """A law of losses: masses[i] at origin + (first + i)·step, and the mass `infinity` at +∞.
 
     `step` and `origin` are Fractions, so that all lattice points are exact.
     """
@@ -71,7 +71,7 @@ class LossLattice:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the finite losses, for an origin of 0."""
+        """The standard deviation of the finite losses; it doesn't depend on the origin."""
         z = (self.first + np.arange(len(self.masses))) * float(self.step)
         weights = self.masses / self.masses.sum()
         return math.sqrt(float(weights @ (z - weights @ z) ** 2))
@@ -89,11 +89,11 @@ def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
 
 
 def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
-    """The law at −n·step … n·step whose profile consists of chords, from δ at 0 … n·step.
+    """The law at −n·step … n·step whose profile is the chords in α between δ at these points.
 
-    As δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε), the chords satisfy the same equation, and the law is its
-    own mirror image: the mass of P at −z is e^(−z) times the mass at z. Chords at negative ε would
-    lose precision.
+    `deltas` are δ at 0 … n·step. δ at negative ε follows from δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε). So
+    the law is its own mirror image: the mass of P at −z is e^(−z) times the mass at z. Masses at
+    −z are computed in this way, because chords at negative ε would lose precision.
     """
     width = ball(step)
     below = 1 - (-width).exp() * (1 - deltas[1])
@@ -113,7 +113,11 @@ def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
 def chord_lattice(
     deltas: Sequence[arb], *, step: Fraction, origin: Fraction, first: int
 ) -> LossLattice:
-    """The law on the lattice whose profile consists of chords between the given δ."""
+    """The law whose profile is the chords in α between `deltas`, δ at the lattice points.
+
+    The first chord starts at α = 0, where δ is 1. Beyond the last point δ is constant: this is the
+    mass at infinity. All masses are rounded up.
+    """
     start, width = ball(origin + step * first), ball(step)
     alphas = [(start + width * i).exp() for i in range(len(deltas))]
     slopes = [(deltas[0] - 1) / alphas[0]]  # the slope of the chord from (0, 1)
@@ -136,10 +140,10 @@ def chord_lattice(
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerCells:
-    """Atoms (loss, mass of P), made by merging outputs.
+    """Atoms (loss, mass of P), made by merging outputs, and P's mass `infinity` of infinite loss.
 
     Composed any number of times, they have at no ε a larger δ than the true law, composed as often.
-    `atoms` belong to the points origin + (first + i)·step, and lie near them.
+    `atoms[i]` belongs to the point origin + (first + i)·step, and its loss is near that point.
     """
 
     step: Fraction
@@ -149,10 +153,11 @@ class LowerCells:
     origin: Fraction = Fraction(0)
 
     def lattice(self, tilt: float) -> LossLattice:
-        """The atoms on a lattice, each at the last point that isn't above it.
+        """The atoms on a lattice, each moved down to a lattice point.
 
-        Any origin is valid. Lowering it by x takes x from every loss; an atom below its own point
-        loses a step. The origin that costs least for losses tilted by e^(tilt·z) is used.
+        Any origin gives a valid lower bound. Lowering the origin by x takes x from every loss. An
+        atom that still lies below its own point loses a whole step. The origin is chosen that costs
+        the least, if losses z are weighted by e^(tilt·z).
         """
         width, points = float(self.step), self.first + np.arange(len(self.atoms))
         atoms = np.array(self.atoms).reshape(-1, 2)
@@ -191,13 +196,14 @@ def lower_cells(
     infinite: arb | None = None,
     tails: Tails | None = None,
 ) -> LowerCells:
-    """Atoms whose δ is nowhere above the profile; `tails` are the slopes of the profile.
+    """Atoms whose δ is nowhere above the profile, near the points of the lattice `upper`.
 
     Merging outputs with a loss between two boundaries is post-processing. Masses p of P and q of Q
-    give an atom at log(p/q); rounding p down and q up lowers it. The upper lattice helps to choose
-    boundaries for which atoms lie near its points, and an atom at the largest loss is separate;
-    then atoms are merged in parts. Outputs with an infinite loss, if their mass is known, are not
-    merged with outputs of the largest finite loss.
+    give an atom at log(p/q); rounding p down and q up lowers it. `upper` helps to choose boundaries
+    for which atoms lie near its points. Outputs with the largest finite loss are an atom of their
+    own. `infinite` encloses P(Z = ∞); if it is None, outputs with an infinite loss are merged with
+    the largest finite losses. `tails` gives P(Z > b) and Q(Z > b); by default they follow from the
+    slopes of `profile`. At the end atoms are merged, whole or in parts, onto one lattice.
     """
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
@@ -223,10 +229,10 @@ def on_best_lattice(
     infinity: float = 0.0,
     origin: Fraction = Fraction(0),
 ) -> LowerCells:
-    """Atoms at `count` lattice points, merged from atoms with at least p of P and at most q of Q.
+    """Atoms at `count` lattice points, merged from atoms with masses p of P and q of Q.
 
-    The lattice has this origin, or a slightly different one. Atoms without mass of Q go to
-    infinity.
+    p is rounded down and q up. The lattice is moved down from `origin`, by at most about half a
+    step, to the offset with the tightest bound. Atoms without mass of Q go to infinity.
     """
     finite, positive = q > 0, p > 0
     certain = math.fsum([infinity, *p[positive & ~finite].tolist()]) * (1 - 2.0**-52)
@@ -249,11 +255,11 @@ def on_best_lattice(
 
 
 def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
-    """Candidates for the number of steps by which a lattice from below is moved down.
+    """Candidates for the fraction of a step by which a lattice of lower cells is moved down.
 
-    They are a tiny number, a number for which all cells lie slightly above their points, and
-    numbers that put one of the heaviest atoms on a point, since an atom between points is mixed
-    with others. The caller keeps the best.
+    They are a tiny number, a number for which all cells lie slightly above their points, and two
+    numbers that put one of the two heaviest atoms on a point. An atom between points is mixed with
+    others, which loses more. The caller keeps the best candidate.
     """
     tiny = Fraction(1, 2**30)  # steps
     offsets = {tiny, Fraction(1, 2**14)}
@@ -266,7 +272,10 @@ def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Frac
 def _on_lattice(
     p: Floats, q: Floats, *, step: Fraction, start: Fraction, size: int
 ) -> tuple[Floats, Floats]:
-    """Masses of P and losses, both rounded down, at the 2·size + 1 points from `start` on."""
+    """Merge atoms with the masses p and q at the 2·size + 1 lattice points from `start` on.
+
+    Returns P's masses and the losses of the merged atoms, both rounded down.
+    """
     with precision(BITS):
         # losses are counted from the middle of the lattice
         middle = ball(start + size * step).exp()
@@ -309,8 +318,9 @@ def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
 def _boundaries(upper: LossLattice) -> list[Fraction]:
     """Boundaries b₀ < b₁ < … above 0 between the lattice points; any are valid.
 
-    If P has the density f, the outputs with losses within h/2 of c have log(p/q) ≈ c + (h²/12)
-    (f′/f − 1/2). The cells' centres c are moved so that this is the lattice point.
+    If the loss has the density f under P, merging all outputs with losses within h/2 of c gives an
+    atom at about c + (h²/12)(f′/f − 1/2), h the step. The centres c of the cells between the
+    boundaries are moved so that these atoms are lattice points.
     """
     size, width = -upper.first, float(upper.step)
     logs = np.log(np.maximum(upper.masses, 1e-300))
@@ -326,10 +336,11 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
 
 
 def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
-    """Enclose P(Z > b) and Q(Z > b), and the same with >=, for b = `boundary` > `nudge`.
+    """Enclose P(Z > b) and Q(Z > b) for b = `boundary` > `nudge`.
 
-    A chord of the convex δ(α) just right of a point is at most as steep as any tangent there, and a
-    chord just left of it at least as steep.
+    The same balls enclose P(Z >= b) and Q(Z >= b). Q's tails are slopes −dδ/dα: the chord of the
+    convex δ(α) just right of b is at most as steep as any tangent at b, and the chord just left of
+    it at least as steep.
     """
     here = accurate_delta(profile, boundary)
     alpha = ball(boundary).exp()
@@ -349,7 +360,8 @@ def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
 def merge(p: arb, q: arb) -> tuple[float, float]:
     """The loss log(p/q) and the mass p of merged outputs, both rounded down.
 
-    Together, the outputs have the masses `p` and `q` under the two inputs.
+    Together, the outputs have the masses `p` under P and `q` under Q. The loss is ∞ if q is 0, and
+    −∞ if p is 0.
     """
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:

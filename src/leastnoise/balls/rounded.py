@@ -122,10 +122,10 @@ BLOCK = 256  # terms of the shorter progression, and products that are summed at
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tilted:
-    """The tilted law of one lattice, used `count` times.
+    """The tilted law of the losses on a lattice; `count` releases have these losses.
 
-    wᵢ e^(czᵢ) = e^log_moment · weights[i] · (1 + ρ) with |ρ| <= 2^-50, or up to 2^-1070 in a
-    weight; the weights sum to 1 within 2^-50.
+    For masses wᵢ at losses zᵢ and the tilt c, wᵢ e^(czᵢ) = e^log_moment · weights[i] · (1 + ρ).
+    |ρ| <= 2^-50, except that a weight may be off by 2^-1070. The weights sum to 1 within 2^-50.
     """
 
     lattice: LossLattice
@@ -183,7 +183,7 @@ def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
 
 
 def _split(value: arb) -> tuple[float, int]:
-    """A mantissa in [½, 1] and an exponent: the midpoint, rounded to nearest."""
+    """The midpoint of `value`, rounded to nearest: a mantissa in [½, 1] and an exponent of 2."""
     # `float` rounds the midpoint, too: it is fast, but only normal floats have full precision
     near = float(value)
     if sys.float_info.min <= near <= sys.float_info.max:
@@ -196,7 +196,8 @@ def _split(value: arb) -> tuple[float, int]:
 def _scaled_terms(weights: Floats, log_ratio: arb) -> tuple[Floats, float, arb]:
     """Terms, their sum, and a logarithm l: weights[i]·e^(log_ratio·i) = e^l·terms[i].
 
-    A term has a relative error of 4u, or 2^-1074; their sum, rounded once, is at least 1/8.
+    A term has a relative error of 4u, or an error of 2^-1074 if that is more. The sum of the
+    terms, rounded once, is at least 1/8.
     """
     powers, exponents = geometric(log_ratio, len(weights))
     mantissas, weight_exponents = np.frexp(weights)

@@ -150,7 +150,7 @@ class LimitCertificate(TableCertificate):
 
     @staticmethod
     def write_field(value: Any) -> Any:
-        """The JSON value of a field; plans are nested."""
+        """The JSON value of a field; a list of nested objects for `plans`."""
         if _are_plans(value):
             return [json.loads(plan.to_json()) for plan in value]
         return TableCertificate.write_field(value)

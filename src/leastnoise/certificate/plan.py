@@ -248,7 +248,7 @@ class PlanCertificate:
         return ""
 
     def _why_not_rho(self) -> str:
-        """The reason why the draws aren't ρ-zCDP together; "" if they are, or without ρ."""
+        """The reason why the draws aren't ρ-zCDP together; "" if they are, or if `rho` is None."""
         if self.rho is None:
             return ""
         try:

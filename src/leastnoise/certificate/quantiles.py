@@ -32,11 +32,11 @@ MOST_LEVELS = 1000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One draw: a quantile of the rows between two earlier quantiles.
+    """One draw: a quantile of all rows, or of the rows between two earlier quantiles.
 
     `level` is the quantile's level within these rows. `below` and `above` are the indices of the
-    levels whose chosen candidates bound the rows; None if there is no bound. `depth` counts the
-    earlier draws; draws of one depth look at different rows.
+    levels whose chosen candidates bound the rows; None if there is no bound. `depth` is the number
+    of earlier draws that split these rows; draws of the same depth look at different rows.
     """
 
     level: Fraction
@@ -51,9 +51,10 @@ class Choice:
 
 
 def list_choices(levels: tuple[Fraction, ...], *, nested: bool) -> tuple[Choice, ...]:
-    """The draw of each level; `nested` draws split the rows at earlier quantiles.
+    """The draw of each level, in the order of the levels.
 
-    See Kaplan et al. (2022).
+    With `nested` (Kaplan et al. 2022), the middle level is drawn first, and its quantile splits the
+    rows for the levels on either side. Otherwise each draw looks at all rows.
     """
     if not nested:
         return tuple(Choice(level=level) for level in levels)
@@ -88,15 +89,16 @@ def _check_numbers(values: Iterable[Any], *, name: str) -> tuple[Fraction, ...]:
 class QuantileCertificate(TableCertificate):
     """The statement that choosing the quantiles at `levels` in each of `groups` meets `budget`.
 
-    Each of `candidates` is cut into `parts`. The quantile is the candidate with the largest Exp(1)
-    − λs. λ are the `rates`, one per level, and s(g) = max(0, L − an, an − L − E) counts the rows by
-    which part g misses level a: of n rows, L are below g and E in it. Rows may have any weight; all
-    that one unit adds to all cells of all groups is at least 0, and at most `reach` = R.
+    Each of the public `candidates` is cut into `parts`. The quantile is the candidate whose part g
+    has the largest E_g − λs(g), E_g a fresh standard exponential. λ are the `rates`, one per level.
+    The score s(g) = max(0, L − an, an − L − E) is the number of rows by which part g misses level
+    a: of n rows, L are below g and E in it. Rows may have any weights >= 0; the weights of one
+    unit's rows sum to at most `reach` = R over all groups.
 
     If a unit is added or removed, a score moves by at most Δ = R·max(a, 1 − a). If a unit replaces
-    another, it moves by at most R within one group, and otherwise by 2R·max(a, 1 − a) over all
-    groups or halves together. A draw is 2λΔ-private. `nested` draws of one depth look at different
-    rows, so that they cost as much as the most expensive of them.
+    another, Δ = R for a single group without earlier draws. Otherwise Δ = 2R·max(a, 1 − a), summed
+    over all groups and all draws of one depth. A draw is 2λΔ-private. `nested` draws of one depth
+    look at different rows, so that they cost as much as the most expensive of them.
     """
 
     kind: ClassVar[str] = "quantile-certificate"
@@ -135,8 +137,8 @@ class QuantileCertificate(TableCertificate):
     ) -> Self:
         """The certificate with the largest rates for pure ε-privacy.
 
-        One or two levels share ε evenly, and no candidate is cut into parts. More levels are
-        nested: each of ⌈log₂(m + 1)⌉ depths gets an equal share.
+        One or two levels share ε evenly, and no candidate is cut into parts. With m > 2 levels the
+        draws are nested: each of ⌈log₂(m + 1)⌉ depths gets an equal share of ε.
         """
         nested = len(levels) > 2  # one or two levels get a part of the budget each
         choices = list_choices(levels, nested=nested)

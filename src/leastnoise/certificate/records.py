@@ -64,7 +64,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict[str, Any]:
-    """Return `record` if it is an object with exactly these `fields`."""
+    """Return `record` if it has exactly these `fields`; raises CertificateRejected otherwise."""
     if not isinstance(record, dict):
         raise CertificateRejected(f"{where} must be an object.")
     unknown = sorted(str(name)[:MOST_SHOWN] for name in set(record) - set(fields))
@@ -77,7 +77,10 @@ def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict
 
 
 def require_type(value: object, kind: type[T], *, where: str) -> T:
-    """Return `value` if its type is exactly `kind`; a bool is no int."""
+    """Return `value` if its type is exactly `kind`, where a bool is no int.
+
+    Raises CertificateRejected otherwise.
+    """
     if type(value) is not kind:
         raise CertificateRejected(f"{where} must be {kind.__name__}, not {type(value).__name__}.")
     return cast("T", value)
@@ -90,7 +93,7 @@ def number_text(number: Fraction) -> str:
 
 
 def number(value: object, *, where: str) -> Fraction:
-    """Read a number that `number_text` or `decimal_text` wrote."""
+    """Read a number that `number_text` or `decimal_text` wrote; raises CertificateRejected."""
     text = require_type(value, str, where=where)
     try:
         value = Fraction(float.fromhex(text)) if "0x" in text else exact(text, name=where)
@@ -119,7 +122,7 @@ def _brief_text(value: Fraction) -> str:
 
 
 def check_header(fields: dict[str, Any], *, kind: str) -> None:
-    """Refuse records of another kind, and unknown versions."""
+    """Raise CertificateRejected for a record of another kind, or of an unknown version."""
     if fields["kind"] != kind:
         raise CertificateRejected(f"Expected a {kind}, got {str(fields['kind'])[:40]!r}.")
     if type(fields["version"]) is not int or fields["version"] != VERSION:

@@ -191,10 +191,10 @@ def find_threshold(
     neighbours: Neighbours,
     most: int,
 ) -> ThresholdCertificate:
-    """The smallest proved threshold, a multiple of the grid, at most `most`.
+    """The certificate with the smallest proved threshold, a multiple of the grid.
 
     On a coarse grid it also has the largest probability of publishing one step below. Raises
-    NotCertified if no threshold is proved.
+    NotCertified if no threshold up to `most` is proved; the search ends at about twice `most`.
     """
     grid = noise.grid
     if grid is None:
@@ -342,7 +342,7 @@ def bound_basic(chances: Sequence[int], groups: int, epsilon: Fraction) -> float
 
 
 def _both_directions(chances: Sequence[int]) -> set[frozenset[Pair]]:
-    """The pairs of probabilities (with a unit, without it), and the same pairs in reverse order."""
+    """Two sets of pairs: of probabilities (with a unit, without it), and in reverse order."""
     steps = list(pairwise((0, *chances)))
     return {_distinct_pairs((more, less) for less, more in steps), _distinct_pairs(steps)}
 
@@ -351,7 +351,7 @@ Pair = tuple[int, int]
 
 
 def _distinct_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
-    """The pairs without duplicates; a pair and the pair of the complements are equivalent."""
+    """The pairs without duplicates; (p, q) and (1 − p, 1 − q) count as duplicates."""
     return frozenset(min((p, q), (CERTAIN - p, CERTAIN - q)) for p, q in pairs)
 
 
@@ -362,7 +362,7 @@ def _outcomes(pair: Pair) -> Iterator[Pair]:
 
 
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
-    """The δ of one key: the largest Σ (P − e^ε·Q)₊ over pairs of neighbours."""
+    """The δ of one key: the largest Σ (P − e^ε·Q)₊ over `pairs`, Σ over the two outcomes."""
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()
         sums = (
@@ -372,9 +372,10 @@ def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
 
 
 def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int) -> float:
-    """An upper bound on V_k(0): losses are rounded up, ε down, and every sum of products up.
+    """An upper bound on V_k(0), from V_j at the points of a lattice of losses.
 
-    V rises in x. Above the lattice it is at most 1, below it at most its value at the lowest point.
+    Losses are rounded up, ε down, and every sum of products up. V_j(x) rises in x: above the
+    lattice it is at most 1, below the lattice at most its value at the lowest point.
     """
     start = (_BOTTOM << bits) + math.floor(epsilon * 2**bits)
     value = np.concatenate([np.zeros(start + 1), _above_epsilon(bits)])
@@ -410,7 +411,7 @@ def _loss(p: int, q: int, bits: int, most: int) -> int:
 
 @lru_cache(maxsize=8)
 def _above_epsilon(bits: int) -> NDArray[np.float64]:
-    """Upper bounds on 1 − e^−x at the points of the lattice above 0."""
+    """Upper bounds on 1 − e^−x at the lattice points x = 2^−bits, 2·2^−bits, … up to _TOP."""
     with precision(PLAIN_BITS):
         points = (ball(Fraction(-step, 2**bits)).exp() for step in range(1, (_TOP << bits) + 1))
         return np.array([float_above(1 - point) for point in points])

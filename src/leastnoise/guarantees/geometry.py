@@ -170,12 +170,16 @@ class CountEllipse(Geometry):
 
     @cached_property
     def _inverse_shared(self) -> float:
-        """The h in (I + c·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ."""
+        """The h with (I + shared·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ, over the d queries."""
         return float(self.shared / (1 + self.queries * self.shared))
 
     @property
     def _entries(self) -> tuple[float, float, float, float]:
-        """The four numbers in A·Aᵀ: Var vᵢ, Cov(vᵢ, vⱼ), Cov(vᵢ, n) and Var n."""
+        """The four different entries of A·Aᵀ, in units of X's variance.
+
+        They are the noise's variance in a sum vᵢ, its covariances of two sums and of a sum and n,
+        and its variance in n. The last two are 0 without n.
+        """
         d, h = self.queries, self.shared / (1 + self.queries * self.shared)
         lean, spread = Fraction(0), Fraction(0)
         if self.with_total:

@@ -45,7 +45,7 @@ def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> One
 
 
 def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> Body | None:
-    """The hull of the vectors of `additions` and of their negatives."""
+    """The hull of the vectors of `additions` and of their negatives; None if it is too large."""
     if most == 1 and not counted:
         return moved_cells(bound=bound, most=1, cells=queries)
     added = additions(bound=bound, most=most, queries=queries, counted=counted)
@@ -53,7 +53,10 @@ def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> 
 
 
 def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """The hull of all differences of two vectors of `additions`, without a count."""
+    """The hull of all differences of two vectors of `additions`, which aren't followed by 1.
+
+    None if it is too large for a body.
+    """
     if most == queries:
         return moved_cells(bound=bound, most=queries, cells=queries)
     counts = _counts(bound=bound, most=most, queries=queries)
@@ -61,7 +64,10 @@ def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
 
 
 def hull_of_points(points: Sequence[Sequence[Fraction]]) -> Body | None:
-    """The hull of ±points, not all 0; None in three or more dimensions, or if all are on a line."""
+    """The hull of ±points, not all 0; None in three or more dimensions.
+
+    None, too, if all points of a plane are on one line through 0.
+    """
     if len(points[0]) == 1:
         return Segment(bound=max(abs(point[0]) for point in points))
     if len(points[0]) > 2:

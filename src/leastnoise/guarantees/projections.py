@@ -50,9 +50,9 @@ class MoveShape(StrEnum):
 class Projections:
     """The moves of any j of the released numbers, for j from 1 to `largest`.
 
-    `numbers` is the count of released numbers, `bound` is b in the module's table, and `nonzero` is
-    k. The moves have the same volume for every set of j numbers that the bound considers, and each
-    number is in equally many of these sets.
+    `numbers` is the number of released numbers, `bound` is b in the module's table, and `nonzero`
+    is k. The moves have the same volume for every set of j numbers that the lower bound on noise
+    considers, and each number is in equally many of these sets.
     """
 
     shape: MoveShape
@@ -68,7 +68,7 @@ class Projections:
 
     @property
     def is_attained(self) -> bool:
-        """True if some noise attains the lower bound for all numbers together."""
+        """True if some noise attains the lower bound on noise for all numbers together."""
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
@@ -138,7 +138,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
 
 
 def _groups(sensitivity: Groups, dimension: int) -> Projections:
-    """The projections on the sums of one group, for any change of its number of records."""
+    """The projections on j sums of the same group, whatever the change of its record count."""
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(

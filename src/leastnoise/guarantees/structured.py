@@ -445,7 +445,7 @@ class Within(Sensitivity):
         return self.hull.dimension
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """None: a ball around the body is another sensitivity."""
+        """Always None: to hide a ball around the body, declare the ball as the sensitivity."""
         del norm, dimension
         return None
 
@@ -454,9 +454,9 @@ class Within(Sensitivity):
 
 
 def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:
-    """`length` if some shift of this length moves only one coordinate; None otherwise.
+    """The l1 radius `length` if the longest shifts move `moved` = 1 coordinate; None otherwise.
 
-    The worst shift of an l1 ball is along an axis (theory/noise.md §1(d)). If the set has no such
-    shift, a guarantee for the ball would be weaker than one for the set.
+    The worst shift of an l1 ball is along an axis (theory/noise.md §1(d)). If the longest shifts of
+    the set aren't, the δ for the ball would be larger than the δ for the set.
     """
     return length if moved == 1 else None

@@ -52,9 +52,10 @@ class RowCounts(Sensitivity):
         return self.neighbours
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: the longest shift moves one cell, or two cells in opposite directions.
+        """The radius: an added unit moves one cell by `bound`, a replaced unit two cells.
 
-        In the second case its l2 length is √2·bound, and it is no worst shift of an l1 ball.
+        The two cells move in opposite directions. This shift has the l2 length √2·bound. Its l1
+        length isn't a radius, since the worst shift of an l1 ball moves one coordinate.
         """
         if norm == "integer":
             return self.bound if dimension == 1 else None
@@ -98,7 +99,7 @@ class Added(Sensitivity):
         return "add-remove"
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """None: a ball around the set is another sensitivity."""
+        """Always None: to hide a ball around the set, declare the ball as the sensitivity."""
         del norm, dimension
         return None
 

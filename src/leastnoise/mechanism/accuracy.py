@@ -54,7 +54,10 @@ _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
 
 def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
-    """The standard deviation of a coordinate's error, with rounding."""
+    """The standard deviation of a coordinate's error, with rounding.
+
+    If the grid is coarser than 16 standard deviations of the noise, it is an upper bound.
+    """
     noise, added = certificate.noise, _rounding_grid(certificate)
     factor, spread = _map_factors(certificate, coordinate)
     variance = noise.variance_at(coordinate)
@@ -137,9 +140,9 @@ Summed = tuple["Certificate", Mapping[int, float]]
 def difference_half_width(left: Summed, right: Summed, probability: float) -> float:
     """The t with P(|E − E'| <= t) >= probability, for two numbers' independent errors.
 
-    notation: X, X' = their noise; |X| <= q_i with probability 1 − u_i. So S(t), the smallest u_i
-    with q_i <= t, bounds P(|X| > t); S' does the same for X'. The law of X' is symmetric, so for
-    |x| <= b <= t
+    notation: X, X' their noise; |X| <= q_i with probability >= 1 − u_i, for the fixed tails u_i in
+    _TAILS. So S(t), the smallest u_i with q_i <= t, bounds P(|X| > t); S' does the same for X'. The
+    law of X' is symmetric, so for |x| <= b <= t
 
         P(|X' − x| > t) = P(X' > t − |x|) + P(X' > t + |x|) <= S'(t − b)/2 + S'(t)/2.
 
@@ -306,7 +309,7 @@ class Term:
 
 
 def deviation_of_sum(terms: Sequence[Term]) -> float:
-    """The standard deviation of S, with rounding to the draws' grids."""
+    """The standard deviation of S, with rounding, from the `standard_deviation` of each number."""
     return math.sqrt(math.fsum(
         term.times * (part * standard_deviation(term.certificate, index)) ** 2
         for term in terms

@@ -107,9 +107,11 @@ def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
 def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:
     """The candidate's index for each level: the first g with D_g >= 0 after isotonic regression.
 
-    It is the first g at which the sum of all D before g is smallest, and the last candidate if
-    there is no such g. `counts` are noisy, one for each candidate, and `total` is their noisy sum.
-    A negative `total` counts as 0. So indices don't decrease as levels increase.
+    D_g is the noisy number of rows at candidates up to g, minus level·`total`. The regression
+    follows from sums: g is the first index at which the sum of all D before g is smallest, and the
+    last candidate if the sum is smallest after all of them. `counts` are noisy, one for each
+    candidate, and `total` is their noisy sum. A negative `total` counts as 0, so that indices don't
+    decrease as levels increase.
     """
     before = [0, *accumulate(accumulate(counts))]  # before[g] = F̂_1 + … + F̂_g
     wanted = max(total, 0)
@@ -131,10 +133,11 @@ def read_interval(
 ) -> tuple[int, int]:
     """The indices of the first and the last candidate that the noise doesn't rule out.
 
-    `half_widths` are h_g, g = 0, …, B: by symmetry the error of D_g exceeds h_g to one side with a
-    probability of at most 2.5 %. Candidate g stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a
-    true quantile both hold with 95 %, whatever the rows are. The published candidate, `index`,
-    stays too.
+    D_g is as in `read_quantiles`. `half_widths` are h_g for g = 0 … len(counts), where g counts
+    candidates: by symmetry the error of D_g exceeds h_g to one side with a probability of at most
+    2.5 %. The g-th candidate stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a true quantile both
+    hold with a probability of 95 %, whatever the rows are. The published candidate, `index`, stays
+    too.
     """
     sums = np.array([0, *accumulate(counts)], dtype=np.float64) - float(level) * total
     possible = np.flatnonzero((sums[1:] >= -half_widths[1:]) & (sums[:-1] <= half_widths[:-1]))
@@ -181,7 +184,7 @@ def index_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
 def _contenders(words: NDArray[np.uint64], penalties: NDArray[np.float64]) -> list[int]:
     """The indices of all candidates that may be the largest.
 
-    A candidate whose word lies beyond the table of exponentials may be.
+    A candidate whose word lies beyond the table of exponentials always counts as one of them.
     """
     exponentials = EXPONENTIAL.look_up(words)
     scores = exponentials.values - penalties

@@ -1,10 +1,11 @@
 """One release whose noise is drawn in parts, by processes or by clients (theory/release.md §8).
 
-The law is S·(±Q(U_i)) with one S for all coordinates (theory/release.md §2), or it is spherical
-with a length R. In the first case S is drawn once and sent to all parts. In the second case a part
-of n coordinates has the length R√B and its own direction, where the shares B of all parts are
-Dirichlet(n/2) (§4), so each part is sent its length. All else is drawn where it is added, from the
-entropy of that machine's operating system.
+There are two kinds of laws. Coordinate i may be S·(±Q(U_i)), with one random factor S for all
+coordinates, a fixed function Q and independent uniform U_i (theory/release.md §2). Then S is drawn
+once and sent to all parts. Or the noise is spherical with a random length R. Then a part of n
+coordinates has the length R√B and a direction of its own, where the shares B of all parts are
+Dirichlet with n/2 for each part (theory/release.md §4). So each part is sent its length. All else
+is drawn where it is added, from the entropy of that machine's operating system.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class SharedDraw:
-    """A draw of `noise` on `grid`; it can be pickled, and its repr reveals nothing.
+    """The shared factor S of a draw of `noise` on `grid`, or the length of one part of it.
 
-    Keep it as secret as the values: whoever knows S, or a length, learns more about the values than
-    the guarantee allows.
+    It can be pickled, and its repr reveals nothing. Keep it as secret as the values: whoever knows
+    S, or a length, learns more about the values than the guarantee allows.
     """
 
     noise: Noise
@@ -62,7 +63,7 @@ class SharedDraw:
 
     @classmethod
     def of(cls, certificate: Certificate, grid: Fraction) -> SharedDraw:
-        """Draw the shared factor of all coordinates, for parts of any size.
+        """Draw the factor S that all coordinates share, for parts of any size.
 
         Raises NotApplicable for a geometry, and for laws whose coordinates share more than a factor
         (generalized gamma, mixtures, noise in the shape of a body).
@@ -78,9 +79,10 @@ class SharedDraw:
     def in_parts(
         cls, certificate: Certificate, grid: Fraction, sizes: Sequence[int]
     ) -> list[SharedDraw]:
-        """Draw the shared factor or the lengths, for parts with these numbers of coordinates.
+        """Draw S, or the length of each part: a list with an entry for each part.
 
-        Each size is at least 1. Raises NotApplicable like `of`, but generalized gamma is allowed.
+        `sizes` are the parts' numbers of coordinates, each at least 1. Raises NotApplicable like
+        `of`, but generalized gamma is allowed.
         """
         noise = certificate.noise
         radius = registered_family(type(noise)).part("radius")
@@ -96,7 +98,7 @@ class SharedDraw:
         return [cls(noise, grid, factor, size) for factor, size in zip(lengths, sizes, strict=True)]
 
     def add_to_part(self, values: Values) -> NDArray[np.float64]:
-        """Add the noise of these coordinates of the vector to their `values`; shape (n,).
+        """Add noise to the `values` of one part of the vector, n coordinates; shape (n,).
 
         Values are treated as in `add_noise`. Use each coordinate only once: two draws for it reveal
         more than the guarantee allows. Raises InvalidArgument if the part has a size and `values`

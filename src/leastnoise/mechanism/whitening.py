@@ -138,7 +138,7 @@ def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
 
 
 def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
-    """Reduce up to BLOCK values to a few floats with the same sum, each at most `largest` in size.
+    """Reduce up to BLOCK values, all at most `largest` in size, to a few floats with the same sum.
 
     Leading bits are split off repeatedly (Rump, Ogita & Oishi 2008, Lemma 3.3): for |p| <= 2^e and
     σ = 2^(e + _ROOM), q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <= 2^e. So no sum of q's

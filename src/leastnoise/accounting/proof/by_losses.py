@@ -60,7 +60,7 @@ def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
 def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    """Enclose δ(epsilon) of the pair that `removed` selects, for `composed.prove_pair`."""
+    """Enclose δ(epsilon) for a removed record, or an added one, for `composed.prove_pair`."""
     parts = _merge_equal_laws(parts)
     if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
@@ -133,7 +133,7 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
 
 
 def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
-    """Enclose δ of one release at the worst shift, for the pair that `removed` selects."""
+    """Enclose δ(epsilon) of one release at the worst shift, for a removed or an added record."""
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
 

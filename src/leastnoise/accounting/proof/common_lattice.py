@@ -56,10 +56,11 @@ _EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bound
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make an upper lattice for each part, with the part's number of compositions.
+    """Make a lattice whose δ is nowhere below the true one for each part, with its compositions.
 
-    All lattices have one step. The losses are those for a record that is removed, or added if
-    `removed` is False. `coarser` is as in `coarsest_factor`.
+    All lattices have the same step. The losses are those for a record that is removed, or added if
+    `removed` is False. `coarser` multiplies the step of lattices that are finer than
+    `points_per_std` asks for; see `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -68,10 +69,9 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make lower cells for each part, with the part's number of compositions.
+    """Make cells whose δ is nowhere above the true one for each part, with its compositions.
 
-    All cells have one step. The losses are those for a record that is removed, or added if
-    `removed` is False. `coarser` is as in `coarsest_factor`.
+    All cells have the same step. `removed` and `coarser` are as in `make_upper_parts`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
@@ -82,16 +82,17 @@ def make_lower_parts(
 
 
 def coarsest_factor(parts: Sequence[Releases], points_per_std: int) -> float:
-    """The factor by which the first lattices tried may be coarser; 1 if the final ones are coarse.
+    """The factor by which a search may multiply the step of the first lattices that it tries.
 
-    Laws whose δ takes microseconds get many times the points that `points_per_std` asks for. A
-    sixteenth of them often suffices, if most outputs have a loss that is a lattice point.
+    It is 16 if lattices are finer than `points_per_std` asks for, otherwise 1. Laws whose δ takes
+    microseconds get such lattices. A sixteenth of their points often suffices, if the loss of most
+    outputs is a lattice point.
     """
     return 16.0 if _is_fine(parts, points_per_std) else 1.0
 
 
 def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
-    """The law, shifts and sampling rate, which determine the losses of a release."""
+    """The noise, the outer bound on its shifts and the sampling rate: they determine the losses."""
     return part.noise, part.shifts.outer, part.sampling_rate
 
 
@@ -108,14 +109,15 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 def _step(
     parts: Sequence[Releases], points_per_std: int, *, upper: bool, coarser: float = 1.0
 ) -> Fraction:
-    """The step h of all lattices: a frequent loss, divided by a whole number.
+    """The step h of all lattices: a loss that many outputs have, divided by a whole number.
 
     A lattice adds about h² to the variance of each loss. So h² Σk is kept at Σks²/n², for parts
     with k compositions and a loss with the standard deviation s, and n = points_per_std. The
     frequent loss comes from the part with the largest k·loss². Laws whose δ takes microseconds get
-    a smaller step, as long as the largest loss and the width of the sum don't have too many points.
-    That limit grows with points_per_std beyond the default. If all losses are multiples of one
-    number, it is the step, and nothing is lost.
+    a smaller step, as long as neither the largest loss nor the width of the sum has too many steps.
+    No lattice has more points than a limit, which grows with points_per_std beyond the default. If
+    all losses are multiples of one number, it is the step unless it is below the step at that
+    limit; then no loss is rounded.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
@@ -214,7 +216,7 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """An upper lattice at −size·step … size·step, for a release of all rows."""
+    """A lattice at −size·step … size·step whose δ is nowhere below the δ of a release of all rows."""
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -222,7 +224,10 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Lower cells at −size·step … size·step, for a release of all rows."""
+    """Cells near −size·step … size·step whose δ is nowhere above the δ of a release of all rows.
+
+    A single atom of loss 0 if the proof gives no bound from below.
+    """
     shift = noise.worst_shift(sensitivity)
     if losses := _own_losses(noise):
         return losses.lower(noise, shift, step, size)
@@ -242,10 +247,10 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 def _base(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction, step: Fraction
 ) -> tuple[Fraction, int]:
-    """Step and size of the lattice from which subsampling starts, finer than `step`.
+    """The step of the lattice of the whole data, from which subsampling starts, and its size.
 
-    The errors of the two lattices add up; each is proportional to (step/spread)². The largest loss
-    is a lattice point.
+    The size is the number of steps up to the largest loss, which is a lattice point. The errors of
+    this lattice and the one after subsampling add up; each is proportional to (step/spread)².
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
@@ -300,9 +305,10 @@ def find_largest_finite_loss(
 
 @lru_cache(maxsize=64)
 def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
-    """A loss beyond which finite losses are negligible; any value is valid.
+    """The loss at which lattices end: the largest finite loss, or one with negligible mass beyond.
 
-    For a bounded loss it is the largest loss, which a lattice point should meet.
+    The largest finite loss is used if it is known, so that a lattice point meets it. Any value
+    gives valid bounds. Raises NotApplicable if the loss is too large for a lattice.
     """
     if known := largest_loss(noise, noise.worst_shift(sensitivity)):
         if known > _LARGEST_LOSS:

@@ -152,12 +152,12 @@ def is_whole(parts: Sequence[Releases]) -> bool:
 
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
-    """True if the composition is a single Gaussian."""
+    """True if all parts are Gaussian noise without sampling, which compose to one Gaussian."""
     return all(part.noise.gaussian_square is not None and part.sampling_rate == 1 for part in parts)
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
-    """The sum Σk(Δ/σ)² over `parts`, each released k times.
+    """The sum Σk(Δ/σ)² over `parts`: Δ the worst shift, σ the scale, k the number of releases.
 
     For Gaussian noise it is μ². In a mixture of Gaussians, σ is the scale of the Gaussian part,
     which alone hides no more than the mixture; so the sum is an upper bound on μ². Shifts are the

@@ -1,6 +1,8 @@
 """Bounds on δ of l2, Gaussian and Laplace noise together, from moment generating functions.
 
-notation (theory/accounting.md §2): M = Π Mⱼ^kⱼ, K = ln M(c). For any c > 0 and any spacing 2π/Λ
+notation (theory/accounting.md §2): Mⱼ(s) = E e^(sZⱼ) for the loss Zⱼ of one release of law j, which
+is released kⱼ times; M = Π Mⱼ^kⱼ, K(c) = ln M(c), and κ(c) the maximum of e^(−cy)(1 − e^(−y))₊ over
+y. For any c > 0 and any spacing 2π/Λ of the nodes s
 
 ```
 T = (1/Λ)·Σ_n M(s)e^(−sε)/(s(s+1)), s = c + 2πin/Λ,  is  Σ_m e^(cmΛ)δ(ε + mΛ):
@@ -12,8 +14,9 @@ T is δ(ε) plus terms that aren't negative, so δ <= T. The other terms are at 
 κ(c')e^(K(c')−c'ε)q/(1−q) + r/(1−r), q = e^(−(c'−c)Λ), r = e^(−cΛ), c' > c.
 ```
 
-Nodes with |u| >= U are left out. There |M| <= M(c)·E, and E falls, so they sum to less than
-e^(K−cε)E/(πU). About 30 nodes give 12 digits, except for few releases in few dimensions.
+Nodes s = c + iu with |u| > U are left out. There |M(s)| <= M(c)·E for a bound E that falls as |u|
+grows. So the omitted terms sum to less than e^(K−cε)E/(πU), with E at U. About 30 nodes usually
+give 12 digits; few releases in few dimensions need more.
 """
 
 from __future__ import annotations
@@ -45,10 +48,10 @@ _NEWTON = 60
 
 
 def serves(parts: Sequence[Releases]) -> bool:
-    """True if this module proves the composition of `parts`, all without sampling.
+    """True if this module proves the composition of `parts`: l2, Gaussian or Laplace noise.
 
-    The parts must be l2, Gaussian or Laplace noise, and not all Gaussian or all Laplace. A sum of
-    Gaussians has a closed form. Moments of Laplace noise alone don't fall along the line.
+    No part may be sampled. Not all parts may be Gaussian, which have a closed form together, nor
+    all Laplace, for which |M(c + iu)| doesn't fall to 0 as u grows.
     """
     if any(part.sampling_rate != 1 or not has_moments(part.noise) for part in parts):
         return False
@@ -59,9 +62,10 @@ def serves(parts: Sequence[Releases]) -> bool:
 def prove_by_moments(
     parts: Sequence[Releases], epsilon: Fraction, *, closest: float = 0.0
 ) -> ProvedDelta | None:
-    """Enclose δ(epsilon) of parts that this module `serves`; None if it would take too long.
+    """Enclose δ(epsilon) of parts that this module `serves`.
 
-    The relative width may be up to about `closest`, which takes fewer nodes.
+    None if too many nodes are needed, or if the enclosure is wider than 1e-4 of δ. A relative width
+    of about `closest` is enough, so a larger `closest` takes fewer nodes.
     """
     inner, outer = (laws_of(parts, inner=side) for side in (True, False))
     upper = _ends(outer, epsilon, closest)
@@ -72,7 +76,7 @@ def prove_by_moments(
 
 
 def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None:
-    """Bound δ(epsilon) as `prove_by_moments` does, but only from above."""
+    """An upper bound on δ(epsilon), as in `prove_by_moments`; None in the same cases."""
     ends = _ends(laws_of(parts, inner=False), epsilon, 0.0)
     return None if ends is None else ends[1]
 
@@ -97,7 +101,10 @@ def _useful(lower: arb, upper: arb) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentSum:
-    """The moments at nodes on a line Re s = c; they bound δ at every ε, most tightly near one ε."""
+    """The terms of T at its nodes, on the line Re s = c.
+
+    They bound δ at every ε, most tightly near the ε for which c was chosen.
+    """
 
     tilt: Fraction  # c
     spacing: Fraction  # 2π/Λ, of the nodes
@@ -111,14 +118,20 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """Choose the nodes for ε near `epsilon`; None if there would be too many."""
+        """Choose c and the nodes for ε near `epsilon`; None if too many nodes are needed.
+
+        None, too, if the search for c fails.
+        """
         with precision():
             point = _saddle(laws, float(epsilon))
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
     def for_delta(cls, laws: Sequence[LossMoments], delta: float) -> tuple[Self, float] | None:
-        """Choose the nodes for δ near `delta`, and approximate the ε >= 0; None as in `near`."""
+        """The sum for the ε >= 0 at which δ is about `delta`, and this ε, approximated in floats.
+
+        None as in `near`, and if the bounds on δ are further apart than 1e-4 of it.
+        """
         with precision():
             point = _saddle_of(laws, math.log(delta))
         epsilon = max(0.0, point.epsilon) if point else 0.0
@@ -166,9 +179,10 @@ class MomentSum:
             return total - dropped - self._aliases(epsilon), total + dropped
 
     def solve(self, delta: float, near: float) -> float:
-        """Approximate the ε >= 0 at which δ is `delta`, in floats; it is no part of the proof.
+        """Approximate the ε >= 0 at which δ is `delta`, in floats, starting from `near`.
 
-        On the best line for ε, ln δ falls by c per unit of ε.
+        It is no part of the proof. Newton's method uses −c as the slope of ln δ, which is the slope
+        at the ε for which c is the best.
         """
         epsilon = near
         exact = 1e-15  # relative accuracy of ε
@@ -207,7 +221,7 @@ class MomentSum:
         return 2 * arb.pi() / ball(self.spacing)
 
     def _aliases(self, epsilon: Fraction) -> arb:
-        """A bound on the terms of T beside δ."""
+        """An upper bound on the sum of the terms of T other than δ(epsilon)."""
         below = (-ball(self.tilt) * self._period).exp()
         return below / (1 - below) + self._above(epsilon)
 
@@ -222,7 +236,11 @@ class MomentSum:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tilt:
-    """A candidate for c, with approximate moments that guide the search; no part of the proof."""
+    """A candidate for c, with the enclosed K(c).
+
+    `mean` and `variance` of the total loss Z, tilted by e^(cZ), are approximate. They guide the
+    search and are no part of the proof.
+    """
 
     tilt: Fraction
     log_moment: arb
@@ -244,7 +262,7 @@ class _Tilt:
 
     @property
     def epsilon(self) -> float:
-        """The ε for which this c is the best."""
+        """The ε for which this c minimizes e^(K(c)−cε)/(c(c+1))."""
         c = float(self.tilt)
         return self.mean - 1 / c - 1 / (c + 1)
 
@@ -274,7 +292,7 @@ def _log_moments(laws: Sequence[LossMoments], tilts: Sequence[Fraction]) -> list
 
 
 def _reach(laws: Sequence[LossMoments]) -> Fraction | None:
-    """The largest loss of all releases together; None if losses are unbounded."""
+    """The largest sum of the losses of all releases; None if it is unbounded."""
     total = Fraction(0)
     for law in laws:
         if law.reach is None:
@@ -293,7 +311,7 @@ def _saddle(laws: Sequence[LossMoments], epsilon: float, start: float = 1.0) -> 
 
 
 def _saddle_of(laws: Sequence[LossMoments], log_delta: float) -> _Tilt | None:
-    """Approximate the best c for the ε at which δ is e^log_delta."""
+    """Approximate the best c for the ε at which δ is e^log_delta; None if the search fails."""
 
     def step(point: _Tilt) -> float:
         # at its own ε the logarithm of e^(K−cε) falls by c·dε = c·curvature·dc
@@ -321,7 +339,10 @@ def _newton(laws: Sequence[LossMoments], step: Callable[[_Tilt], float], c: floa
 def _spacing(
     laws: Sequence[LossMoments], point: _Tilt, epsilon: Fraction, log_tolerance: float
 ) -> tuple[Fraction, tuple[Fraction, arb]]:
-    """A spacing 2π/Λ at which both kinds of aliases are small beside δ, and (c', K(c'))."""
+    """A spacing 2π/Λ for which the terms of T other than δ are small, and the pair (c', K(c')).
+
+    Small means about e^log_tolerance·δ, as floats predict; the proof bounds the terms afterwards.
+    """
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
     period, reach = -wanted / float(point.tilt), _reach(laws)
     far = (2 * point.tilt, _log_moments(laws, (2 * point.tilt,))[0])
@@ -342,9 +363,9 @@ def _spacing(
 def _node_count(
     laws: Sequence[LossMoments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
-    """A number of nodes after the first at which E/(πU) <= e^room, and that E/(πU).
+    """A number of nodes with u > 0 for which E/(πU) <= e^room, and the value of E/(πU).
 
-    None if the number exceeds `most`.
+    U is the u of the last node. None if the number exceeds `most`.
     """
     envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
@@ -374,5 +395,5 @@ def _nodes(laws: Sequence[LossMoments], tilt: Fraction, spacing: Fraction, count
 
 
 def _kappa(c: arb) -> arb:
-    """The maximum of e^(−cy)(1 − e^(−y))₊ over y."""
+    """The maximum κ(c) of e^(−cy)(1 − e^(−y))₊ over y, which is c^c/(c+1)^(c+1)."""
     return (c * c.log() - (c + 1) * (c + 1).log()).exp()

@@ -1,7 +1,8 @@
 """Moment generating functions of privacy losses on a vertical line, and bounds far up the line.
 
 notation: Z the loss of one release, M(s) = E e^(sZ), c the real part of s, u its imaginary part,
-X(u) = M(c + iu)/M(c), a = shift/scale, x = a/2, ν = (d−2)/2, F_ν(z) = ₀F₁(; ν+1; z²/4).
+X(u) = M(c + iu)/M(c), a = shift/scale, x = a/2, d the dimension of the noise, ν = (d−2)/2,
+F_ν(z) = ₀F₁(; ν+1; z²/4).
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ def is_l2(noise: Noise) -> bool:
 
 
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
-    """The losses of `parts`: all Gaussians as one law, the other parts grouped by law.
+    """The moments of the losses of `parts`: all Gaussians as one law, other parts grouped by law.
 
-    With `inner`, the shifts of a part are its shifts.inner, otherwise its shifts.outer.
+    With `inner`, a part has the shifts in its shifts.inner, otherwise those in its shifts.outer.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int | None]]()
     for part in parts:
@@ -174,8 +175,8 @@ class LaplaceMoments:
 class SphericalMoments:
     """The moments M(s) = G((2s+1)x)/G(x) of the l2 mechanism, G = F_ν + βF_{ν+1}.
 
-    β = xρ_ν/(2(ν+1)), and ρ_ν = K_ν(x)/K_{ν+1}(x). See theory/accounting.md §3 with I_ν(z) =
-    (z/2)^ν/Γ(ν+1)·F_ν(z); M(0) = 1 fixes the factor that doesn't depend on s.
+    β = xρ_ν/(2(ν+1)), and ρ_ν = K_ν(x)/K_{ν+1}(x). This is the M of theory/accounting.md §3 with
+    I_ν(z) = (z/2)^ν/Γ(ν+1)·F_ν(z); the factor 1/G(x) follows from M(0) = 1.
     """
 
     ratio: Fraction  # a
@@ -237,7 +238,7 @@ class SphericalMoments:
         return [values[i] for i in range(len(wide))]
 
     def _is_wide(self, enclosure: acb, lost: float) -> bool:
-        """True if the `enclosure` by Bessel functions is wide, and the series may be narrower.
+        """True if the `enclosure` by Bessel functions is wide and the series may be narrower.
 
         `lost` is the number of bits that cancel in the series.
         """
@@ -288,8 +289,9 @@ class SphericalMoments:
 class SphericalEnvelope:
     """A bound on |X| from above, for one law and one tilt (theory/accounting.md §2, l2 far up).
 
-    notation: κ = (2c+1)x, V = ua, v = 1 − η², β' = β(ν+1)/(ν+½); the tilted density of Z/a is p(η)
-    = e^(κη)v^(ν−½)(1 + β'v)/(C·G(κ)), C = √π·Γ(ν+½)/Γ(ν+1).
+    notation: κ = (2c+1)x, V = ua, η = Z/a with −1 <= η <= 1, β' = β(ν+1)/(ν+½). The tilted density
+    of η is p(η) = e^(κη)(1−η²)^(ν−½)(1 + β'(1−η²))/(C·G(κ)), C = √π·Γ(ν+½)/Γ(ν+1). The argument `v`
+    of the methods is V.
     """
 
     law: SphericalMoments
@@ -307,7 +309,7 @@ class SphericalEnvelope:
     def _minorant(self) -> tuple[arb, arb]:
         """The mass m of a unimodal function below p, and a bound B on its height.
 
-        The function is p itself for d >= 3; for d = 2, v^(−½) is replaced by 1.
+        The function is p itself for d >= 3; for d = 2, p has the factor (1−η²)^(−½) replaced by 1.
         """
         nu, kappa = arb(self.law.order), self._kappa
         whole = (arb.pi().log() / 2 + (nu + arb(0.5)).lgamma() - (nu + 1).lgamma()).exp() * self._g
@@ -337,7 +339,7 @@ class SphericalEnvelope:
 
     @cached_property
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
-        """The constants A, B and V₁ of `_by_zeros`, and the bound of `_far_up` at V₁.
+        """The constants A, B and V₁ of `_by_zeros`, and the bound `_far_up` at V₁.
 
         None for a low order or a large κ, where `_by_zeros` has no bound.
         """
@@ -353,7 +355,7 @@ class SphericalEnvelope:
     def _overlap(self, v: arb) -> arb:
         """The bound max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) on |X|, at the best τ.
 
-        τ is at most π/V.
+        m and B are from `_minorant`, and 0 < τ <= π/V.
         """
         mass, top = self._minorant
 
@@ -402,7 +404,10 @@ def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
 
 
 def _highest(kappa: arb, power: arb) -> arb:
-    """The maximum of e^(κη)(1−η²)^q, at η = κ/(q + √(q²+κ²)), where 1−η² = 2qη/κ."""
+    """The maximum of e^(κη)(1−η²)^q over η for q = `power`.
+
+    It is at η = κ/(q + √(q²+κ²)), where 1−η² = 2qη/κ.
+    """
     if power.is_zero():
         return kappa.exp()
     below = power + (power * power + kappa * kappa).sqrt()
@@ -410,7 +415,10 @@ def _highest(kappa: arb, power: arb) -> arb:
 
 
 def _scaled_k(n: int, r: arb) -> arb:
-    """The scaled e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j), which grows with n."""
+    """The scaled Bessel function e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j).
+
+    It grows with n.
+    """
     term, total = arb(1), arb(1)
     for j in range(1, n + 1):
         term *= (n + j) * (n - j + 1) / (2 * j * r)
@@ -419,5 +427,8 @@ def _scaled_k(n: int, r: arb) -> arb:
 
 
 def _least(first: arb, second: arb) -> arb:
-    """`second` if it is certainly smaller, otherwise `first`; `second` may be NaN."""
+    """The smaller bound: `second` if it is certainly smaller, otherwise `first`.
+
+    `second` may be NaN, which isn't smaller.
+    """
     return second if second < first else first

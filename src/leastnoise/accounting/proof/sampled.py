@@ -61,7 +61,8 @@ def enclose_sampled(
 def _divergence(profile: Profile, base: arb, log_base: arb) -> arb:
     """Enclose H_a(P‖Q) at a = `base`; `log_base` is ln a, as a very narrow ball.
 
-    The slack uses that δ falls in ε, by at most the increase of ε.
+    `profile` is called at an exact number just below |ln a|. Up to |ln a|, δ falls by at most the
+    difference of the two; the result is wider by it.
     """
     with precision(_FINE_BITS):
         mirrored = bool(log_base < 0)
@@ -121,9 +122,9 @@ def sample_upper(
 
     `base` is an upper lattice of (P, Q), so its δ bounds (Q, P) from above too. `ends` are the
     numbers of `loss_range`; all finite losses of `base` lie between them, and the largest loss is a
-    lattice point. Each atom (p, q) of the pair is split between the two lattice points around its
-    loss ("connect the dots"): the upper point gets b = (p − q e^z)/(1 − e^(−h)), the lower point z
-    the rest.
+    lattice point. Each atom (p, q) of the pair is split between the lattice points z and z + h
+    around its loss, h = `step` ("connect the dots"). The mass at z + h is (p − q e^z)/(1 − e^(−h)),
+    and z gets the rest of p.
     """
     origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
@@ -176,7 +177,10 @@ def sample_lower(
 def _points(
     ends: tuple[Fraction, Fraction], step: Fraction, *, removed: bool
 ) -> tuple[Fraction, int]:
-    """The first lattice point, and the number of steps to the last, the upper end of the range."""
+    """The first lattice point, and the number of steps to the last point.
+
+    The last point is the upper end of the range `ends`, which is mirrored for an added record.
+    """
     low, high = ends if removed else (-ends[1], -ends[0])
     size = math.ceil((high - low) / step)
     return high - size * step, size

@@ -71,7 +71,7 @@ class ConvexSet(ABC):
 
 
 class Body(ConvexSet):
-    """A symmetric convex body K of R^dimension, the hull of its corners."""
+    """A symmetric convex body K of R^dimension: the hull of its corners, if it has any."""
 
     @abstractmethod
     def power(self, x: Point, exponent: int) -> Fraction | None:
@@ -170,7 +170,7 @@ class Body(ConvexSet):
 def product_axes_corners(
     sets: Iterable[ConvexSet], *, dimension: int
 ) -> Iterator[tuple[Fraction, ...]]:
-    """Yield the corners of sets with separate coordinates, filled with 0 in other coordinates."""
+    """Yield the corners of `sets`, which have consecutive coordinates; all others are 0."""
     start = 0
     for part in sets:
         after = dimension - start - part.dimension
@@ -225,7 +225,7 @@ BODIES: Converter[Sequence[Body], tuple[Body, ...]] = takes(
 def nearest(value: arb) -> float:
     """The float nearest to a ball's centre; raises Refused if the ball is wider than a float's ulp.
 
-    No ball is so wide: at 128 bits the sums for volumes and moments keep at least 99 bits.
+    Refused isn't expected: at 128 bits the sums for volumes and moments keep at least 99 bits.
     """
     return float(_check_narrow(value).mid())
 

@@ -120,7 +120,7 @@ class Cells(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """The number of corners of all cells."""
+        """The sum of the cells' numbers of corners; None if a cell has no finite set of them."""
         total = 0
         for body, count in zip(self.bodies, self.copies, strict=True):
             corners = body.corner_count
@@ -166,9 +166,10 @@ def _most(most: int, *, name: str, record: AtMost) -> int:
 class AtMost(Body):
     """At most k of m cells move, each within B: N(x) = max(max_j N_B(x_j), Σ_j N_B(x_j)/k).
 
-    notation: k = most, m = cells, B = of, q its dimension; M_j = N_B(U_j) are independent Beta(q,
-    1), given that their sum is at most k (theory/bodies.md §2). Raises InvalidArgument unless 1 <=
-    k <= m, and if 1 < k < m and k·m·q > 1,000,000.
+    notation: k = most, m = cells, B = of, q its dimension; M_j ~ Beta(q, 1) independent. For a
+    uniform point U of the body, the N_B(U_j) have the law of the M_j, given Σ M_j <= k
+    (theory/bodies.md §2). Raises InvalidArgument unless 1 <= k <= m, and if 1 < k < m and k·m·q >
+    1,000,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> two_of_five = AtMost(most=2, cells=5, of=Segment(bound=1))
@@ -233,7 +234,7 @@ class AtMost(Body):
 
     @cached_property
     def _factors(self) -> tuple[float, float]:
-        """The ratios of E[M_1^n | ΣM <= k] to E M_1^n for n = 1 and 2.
+        """The ratios of E(M_1^n given ΣM <= k) to E M_1^n for n = 1 and 2.
 
         They follow from `_share`, since M_1^n times the density of Beta(q, 1) is E M_1^n times the
         density of Beta(q + n, 1).

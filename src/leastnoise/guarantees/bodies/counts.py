@@ -147,8 +147,9 @@ class Counts(OneSided):
 class Counted(OneSided):
     """The hull of 0 and T₀ × {bound}: a row adds a vector of T₀, and is itself counted.
 
-    notation: T₀ = of, with P₀ and Q₀; n is the last coordinate over `bound`. In the cone {g₀(a) <=
-    n}, x = a − b has P = max(P₀, Q₀ + n), and Q = P − n. Raises InvalidArgument unless bound > 0.
+    notation: T₀ = of, with gauge g₀ and P₀, Q₀ of the other coordinates; n is the last coordinate
+    divided by `bound`. The cone is {g₀(a) <= n}, so P = max(P₀, Q₀ + n) and Q = P − n. Raises
+    InvalidArgument unless bound > 0.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Counted(of=Counts(queries=2), bound=1).holds([1, 0, 1])
@@ -185,9 +186,10 @@ class Counted(OneSided):
     def pieces(self) -> VolumeSplit:
         """The volume split: weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
 
-        The volume of {P₀ <= α, Q₀ <= β} is Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of
-        (α, β) is (∂α + ∂β) of this volume. If P₀ = α, then Q₀ = β·Beta(t, 1); otherwise Q₀ = β, and
-        P₀ = α·Beta(s, 1).
+        weights₀ are the weights of T₀, D₀ its dimension and t = D₀ − s. The volume of {P₀ <= α,
+        Q₀ <= β} is Σ weights₀[s] α^s β^t/(s!t!). Given P = α and Q = β, n is α − β. So the density
+        of (P, Q) is (∂α + ∂β) of this volume. In the first term P₀ = α and Q₀ = β·Beta(t, 1), in
+        the second Q₀ = β and P₀ = α·Beta(s, 1).
         """
         inner = self.of.pieces()
         scale = ball(self.bound)
@@ -230,9 +232,10 @@ class Counted(OneSided):
 def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
     """The moments of a coordinate of `Counted`, given P, Q and the shape s' of P.
 
-    `coordinate` has the moments within T₀. With the weights `reached`, P₀ = P and Q₀ is Q·Beta(t,
-    1), where s = s' and t = D' − s' − 1. With the weights `passed`, Q₀ = Q and P₀ is P·Beta(s, 1),
-    where s = s' − 1. Here D' is the dimension with the row count.
+    `coordinate` has the moments within T₀, given P₀, Q₀ and their shape s. There are two cases, for
+    each s' with probabilities in proportion to `reached` and `passed`. In the first, P₀ = P and
+    Q₀ = Q·Beta(t, 1), with s = s' and t = D' − s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1),
+    with s = s' − 1. D' is the dimension with the row count.
     """
 
     def mix(moment: Balls, above: int, below: int) -> Balls:
@@ -357,7 +360,7 @@ class CountedSums(OneSided):
         return VolumeSplit(weights=weights, layout=(((count, *sums), 1),))
 
     def _sum_coordinate(self, bound: Fraction) -> Coordinate:
-        """The moments of a sum in one cell, where M = P + Q.
+        """The moments of a sum that is bounded by `bound`, in one cell, where M = P + Q.
 
         If |c| < M, one of the q − 1 sums is ±M and the others are uniform in [−M, M].
         """

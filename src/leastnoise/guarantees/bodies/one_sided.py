@@ -45,9 +45,9 @@ MOST_CELLS = 100_000
 class Coordinate:
     """The moments of one coordinate x of a random point, given P, Q and the shape s of P.
 
-    notation: with s as in `VolumeSplit`, E[x²|P, Q, s] = unit²·(pp[s]·P² + pq[s]·PQ + qq[s]·Q²),
-    and E[|x||P, Q, s] = unit·(p[s]·P + q[s]·Q + apart[s]·E|P − Q|). The last three are None if E|x|
-    has no closed form.
+    `unit` is the scale of x. With s as in `VolumeSplit`, the mean of x² given P, Q and s is
+    unit²·(pp[s]·P² + pq[s]·PQ + qq[s]·Q²). The mean of |x| is unit·(p[s]·P + q[s]·Q +
+    apart[s]·|P − Q|); p, q and `apart` are None if it has no closed form.
     """
 
     unit: Fraction
@@ -65,13 +65,14 @@ Layout = tuple[tuple[tuple[Coordinate, ...], int], ...]
 @final
 @dataclass(frozen=True, kw_only=True)
 class VolumeSplit:
-    """The split of the volume of R^D by the values of P and Q.
+    """The split of the volume of R^D into parts by a shape s = 0 … D, and the law of P and Q.
 
     notation: D the dimension, γ_s(t) = t^(s−1)/Γ(s), γ_0 a point mass at 0. x ↦ (P, Q) maps volume
     to Σ_s weights[s]·γ_s(P)·γ_(D−s)(Q). For counts, s is the number of coordinates above 0, and
-    weights[s] = s!(D − s)! Σ_A |T_A||T_(A^c)| over all sets A of s coordinates.
+    weights[s] = s!(D − s)! Σ_A |T_A||T_(A^c)| over all sets A of s coordinates. T_A is T restricted
+    to the coordinates in A, and A^c are the other coordinates.
 
-    `layout` lists coordinates that repeat, as pairs (coordinates of a cell, number of cells).
+    `layout` lists the coordinates as pairs (coordinates of a cell, number of such cells in a row).
     """
 
     weights: Balls
@@ -158,9 +159,9 @@ def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
 class Mixing:
     """One block of radius r among blocks that are combined with the exponent p.
 
-    `total` has the weights (`VolumeSplit.weights`) of all blocks together, by s. `rest` has the
-    product of the other blocks' polynomials of weights. Both leave out the factors s!t!/(Γ(s/p +
-    1)Γ(t/p + 1)).
+    `total` lists the weights (`VolumeSplit.weights`) of all blocks together, for each s. `rest` is
+    the product over the other blocks of Σ_s weights[s]·z^s. Both leave out the factors
+    s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
     """
 
     exponent: Fraction | None
@@ -169,9 +170,9 @@ class Mixing:
     radius: Fraction
 
     def coordinate(self, in_block: Coordinate, weights: Balls) -> Coordinate:
-        """The moments of a coordinate given P, Q and s, from its moments within its block.
+        """The moments of a coordinate given P, Q and s of all blocks, from those in its block.
 
-        `weights` are the weights of its block by s_i, without the factors named above.
+        `weights` are the weights of its block for each s_i, without the factors that `total` omits.
         """
         simple = (
             in_block.p is not None

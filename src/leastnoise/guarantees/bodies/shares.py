@@ -76,7 +76,7 @@ def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
 @final
 @dataclass(frozen=True)
 class _Cumulative:
-    """Three values of one F_p: F_p(k), Σ_{n<k} F_p(n) and Σ_{n<k} (k − n) F_p(n)."""
+    """Three numbers for one p: F_p(k), Σ_{n<k} F_p(n) and Σ_{n<k} (k − n) F_p(n)."""
 
     at_cap: arb
     below: arb

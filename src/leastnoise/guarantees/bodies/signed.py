@@ -209,9 +209,9 @@ class Differences(_OfOneSided):
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Uniform:
-    """The moments of P and Q under the uniform law of a body, one number for every shape s of P.
+    """The moments of P and Q under the uniform law of a body, given each shape s of P.
 
-    `shares` are the probabilities of s. Given s, `pp`, `pq` and `qq` are E P², E PQ and E Q²; `p`
+    `shares[s]` is the probability of s. Given s, `pp`, `pq` and `qq` are E P², E PQ and E Q²; `p`
     and `q` are E P and E Q; `apart` is E|P − Q|.
     """
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class QuantileLayout(TableShape):
     """The layout of the quantiles of one column in a query.
 
-    Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows
-    errors in ranks as shares of groups of these `sizes`. If the total of a tree of these counts
-    decides which groups are published, `count` is the layout of the table's column with that total.
+    Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows errors
+    in ranks as shares of a group's rows, for groups with these `sizes`. The total of a tree of the
+    histogram's counts may decide which groups are published. Then `count` is the layout of the
+    table's column with that total.
     """
 
     statistics: tuple[Quantile, ...]

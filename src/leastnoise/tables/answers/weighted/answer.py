@@ -272,7 +272,7 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True if some cells have these sums, to within 2^−44 of the size of each sum's terms.
+    """True if some values of the cells give these `sums`, to within 2^−44 of each sum's terms.
 
     `queries` has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the
     residuals of the sums are computed exactly. Since sums and cells may differ in size, they are
@@ -324,7 +324,7 @@ class SumsPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """The set of all shifts of these coordinates by one unit; a ball for noise in sums."""
+        """The set of all shifts of the noisy numbers by one unit; a ball for noise in sums."""
         moves = self.certificate.sensitivity
         return (moves.ball if isinstance(moves, SumsOfCells) else moves,)
 
