@@ -74,6 +74,12 @@ ALIKE: dict[str, dict[str, str]] = {
             "at equality a plan is rejected"
         ),
     },
+    "deviations": {
+        "0": "a claim without a dimension has no law",
+        "2": "cells have as many copies as bodies",
+        "1": "any number above 1/20",
+        "10_000": "the steps beyond are below the last digit",
+    },
     "check_statement": {"delta.high / UNIT": "the number in the text of a rejection"},
     "rows_of": {"1": LIMIT, "30": LIMIT},
     "content": {

@@ -316,8 +316,29 @@ def cases() -> dict[str, Callable[[Any], Any]]:
     return known | {f"edited {name}": check_case(text) for name, text in texts()}
 
 
+_GRID = Fraction(1, 4)
+_BOX = {"scale": Fraction(3, 2), "body": ("box", 2, (Fraction(1), Fraction(2)))}
+LAWS = [
+    ("gaussian", {"scale": Fraction(3)}, 1),
+    ("discrete-staircase", {"scale": Fraction(5, 2), "cells": 2, "masses": (3, 2, 1)}, 1),
+    ("k-norm", _BOX, 60),
+    ("k-norm", _BOX, 61),
+    *(
+        ("k-staircase", _BOX | {"gamma": Fraction(2, 3), "decay": decay}, 2)
+        for decay in (Fraction(1, 20), Fraction(3, 40), Fraction(1))
+    ),
+]
+"""Laws whose scale, grid and masses all change the standard deviation: names, parameters, d."""
+
+
 def deviations(checker: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the checker's standard deviations of each golden law, to nine digits."""
+    """Yield names and the checker's standard deviations, to nine digits.
+
+    The laws are the golden laws, and `LAWS`.
+    """
+    for name, parameters, dimension in LAWS:
+        claim = {"name": name, "p": parameters, "d": dimension, "geometry": None, "grid": _GRID}
+        yield f"std {name}, {dimension}", [float(f"{x:.9g}") for x in checker.deviations(claim)]
     for name, record in statements().items():
         if record["kind"] == "certificate":
             with contextlib.suppress(checker.Rejected, checker.NotChecked):

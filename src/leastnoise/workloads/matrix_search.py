@@ -1,8 +1,9 @@
 """Search in floats for the sums of cells to which a workload adds noise: its strategy.
 
-notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA. If each number of A x has
-noise of variance v, the variances of all answers sum to tr(V X⁻¹)·v. Sources: theory/marginals.md
-§8; p-identities are by McKenna, Miklau, Hay & Machanavajjhala (2018).
+notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA; y the prices of the cells, D
+= diag(√y). If each number of A x has noise of variance v, the variances of all answers sum to tr(V
+X⁻¹)·v. Sources: theory/marginals.md §8; p-identities are by McKenna, Miklau, Hay & Machanavajjhala
+(2018).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples ar
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
     """A strategy A with nearly the least tr(V X⁻¹) under X_ii <= 1, and prices that bound it below.
 
-    A has shape (n, n), and the prices y have shape (n,). They come from the fixed point y = diag((D
-    V D)^½)/Σ, D = diag(√y). Every y proves a bound by duality, (tr (D V D)^½)²/Σy, and gives an X.
+    A has shape (n, n), and the prices y have shape (n,). They come from the fixed point y =
+    diag(M)/tr M, M = (D V D)^½. Every y proves a bound by duality, (tr M)²/Σ_i y_i, and gives an X.
     The best X and the best bound may belong to different steps.
     """
     prices = _raise_to_floor(np.sqrt(np.diag(gram)))

@@ -39,10 +39,10 @@ _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]
 class Witness:
     """Dual prices on the lattice with `cells` points per sensitivity, in units of 2^−bits.
 
-    notation: m = cells, n = reach, c = e^ε, q_i = P(X = i/m), cost_i = |i/m|^p. For each shift j =
-    1 … m with prices, `multipliers` has (j, λ_j) and `prices` has ψ_{j,i} for i = −n, −n + 1, … up
-    to some i <= 0; 0 <= ψ_{j,i} <= λ_j. For i < −n, ψ_{m,i} continues with period m, and all other
-    prices are 0.
+    notation: m = cells, n = reach, c = e^ε, q_i = P(X = i/m) for noise X, cost_i = |i/m|^p. For
+    each shift j = 1 … m with prices, `multipliers` has (j, λ_j) and `prices` has ψ_{j,i} for i =
+    −n, −n + 1, … up to some i <= 0; 0 <= ψ_{j,i} <= λ_j. For i < −n, ψ_{m,i} continues with period
+    m, and all other prices are 0.
     """
 
     cells: int = field(converter=A_NUMBER)

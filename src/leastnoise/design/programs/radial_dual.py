@@ -252,7 +252,10 @@ class _DualSearch:
 
 
 def _reach(budget: Budget, dimension: int, delta: float) -> float:
-    """The radius that the better of two known laws exceeds with a tiny probability."""
+    """A radius that noise of a known law exceeds with a tiny probability.
+
+    The law is the better one of two families that meet the budget.
+    """
     from scipy.special import gammainccinv  # noqa: PLC0415
 
     rough = Question(budget=Budget(epsilon=budget.epsilon, delta=delta), dimension=dimension)

@@ -1,7 +1,8 @@
 """Round a solver's floats to integers: dual prices that prove a bound, and masses of laws.
 
 notation: as in `program`; λ_j, ψ_{j,i} and G_i as in `Witness`; cost_i = |ih|^p. A shift exposes
-the part of a mass that exceeds e^ε times the mass which is shifted there.
+the part of a mass that exceeds e^ε times the mass which is shifted there. A tuple of masses has the
+integer weights of a symmetric law at 0, 1, 2, … lattice points from the centre.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
 
 
 def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
-    """Integer weights of the lattice point nearest to X, where X has the density `steps`.
+    """The integer weights of X rounded to the nearest lattice point, where X has the law `steps`.
 
     Rounding commutes with lattice shifts, so for these the law is as private as X, up to rounding.
     """

@@ -215,7 +215,7 @@ class CutStaircase:
         return sorted({*even.tolist(), *geometric.tolist()})
 
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The m and the smallest R that meet δ; the loss increases with R."""
+        """The m and the smallest R that meet δ, at which the loss is least: it increases with R."""
         whole, unsafe, safe = self._period(gamma, guess)
         position = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
         return whole, self._edge_at(gamma, whole, position)

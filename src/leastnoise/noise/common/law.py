@@ -211,7 +211,7 @@ def _log_ripple(decay: float, power: int) -> float:
 
 
 def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
-    """The logarithm of Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
+    """The result of `_log_sum` by the binomial theorem, from the sums at a = 0.
 
     The sum is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, with b_i of `_scaled_power_sums`.
     """

@@ -203,7 +203,8 @@ class _PeakPosition:
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
     """The law with kernels wider by `factor` at the same centres; its δ is smaller.
 
-    If the spacing grew too, as in `scaled`, a peak of δ at a shorter shift might remain.
+    It is used instead of `scaled`, where the spacing grows too: then a peak of δ at a shorter shift
+    might remain.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 

@@ -224,7 +224,7 @@ class Shifts:
         return np.minimum(np.minimum.accumulate(bound), 1.0)  # δ falls in ε
 
     def largest_area(self, alphas: Floats) -> Fraction:
-        """The shift with the largest area under H(ε), among the first shifts."""
+        """The shift with the largest area under H(ε), among the shifts of `_first`."""
         return max(self._first, key=lambda look: float(look.above(alphas).sum())).shift
 
     def reach(self) -> Fraction | None:

@@ -180,7 +180,7 @@ def _divergence(law: _FloatLaw, cells: int, alphas: NDArray[np.float64]) -> NDAr
 def _merge(
     law: _FloatLaw, parts: _Shift, step: float, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Merge outputs that have the same loss.
+    """Merge outputs by their loss under the shift `parts`, on the lattice −size·step … size·step.
 
     Returns lower bounds on P and upper bounds on Q at the lattice points, and a lower bound on the
     probability of the outputs that only P can give.

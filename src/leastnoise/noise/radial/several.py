@@ -294,7 +294,11 @@ def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
 
 
 def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
-    """Split each mass between two lattice points; return the first point, the step and masses."""
+    """Put the law on a lattice that suits `compositions` releases.
+
+    Each mass is split between two neighbouring points. Returns the first point, the step and
+    masses.
+    """
     low, high = float(law.losses.min()), float(law.losses.max())
     per_spread = min(_BINS, _LONGEST_SUM / (_WINDOW * math.sqrt(compositions)))
     width = max(law.spread / per_spread, (high - low) / _MOST_BINS)

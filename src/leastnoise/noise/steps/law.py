@@ -193,7 +193,7 @@ class Geometric(Noise):
         return float(self.scale) * self._mix(low, alpha + (1 - kappa) / 2 + m)
 
     def _mix(self, low: float, high: float) -> float:
-        """The sum low/(γ + m) + high·m/(γ + m), γ = α − κ/2; m may be as large as 1e140."""
+        """The quotient (low + high·m)/(γ + m), γ = (core − ½)/cells; m may be as large as 1e140."""
         m = self.staircase.mean_step
         total = float(self.staircase.gamma) + m
         return low / total + m / total * high

@@ -43,7 +43,10 @@ def _check_branches(branches: Iterable[int], *, name: str) -> tuple[int, ...]:
 
 
 def _check_tree(branches: tuple[int, ...], shares: int) -> None:
-    """Raise InvalidArgument unless `branches` describe an allowed tree, before it is built."""
+    """Raise InvalidArgument unless `branches` describe an allowed tree, before the tree is built.
+
+    `shares` is the number of shares, one more than the number of levels below the root.
+    """
     levels = shares - 1
     if len(branches) == levels:
         if levels <= MOST_LEVELS and math.prod(branches) <= MOST_CELLS:

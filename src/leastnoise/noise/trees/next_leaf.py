@@ -101,7 +101,10 @@ def _draw(law: _Law, sums: OpenSums, entropy: Entropy) -> int:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Law:
-    """The law of one cell with sums cut at ±`cut`, in balls of `bits` bits; public numbers only."""
+    """The law of one cell with sums cut at ±`cut`, in balls of `bits` bits.
+
+    The fields are public; the secret partial sums are arguments of the methods.
+    """
 
     noise: Agreeing
     leaf: int
@@ -185,7 +188,7 @@ class _Law:
         ]
 
     def _list_powers(self, level: int, most: int) -> list[arb]:
-        """The powers e^(−r·x) for x = 0, …, most."""
+        """The powers e^(−r·x) for x = 0, …, most, with the rate r of `level`."""
         minus = ball(-self._rates[level])
         return [(minus * x).exp() for x in range(most + 1)]
 

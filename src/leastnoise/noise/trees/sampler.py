@@ -108,7 +108,10 @@ class _Tree:
         return np.concatenate(parts)
 
     def _draw_candidates(self, level: int, kind: int, missing: int) -> Wholes:
-        """Draw slightly fewer candidates than needed: too many cost more than another round."""
+        """Draw candidates, on average slightly fewer than are needed to keep `missing` nodes.
+
+        Too many candidates would cost more than another round.
+        """
         wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._acceptance[level][kind])
         most = max(1, _AT_ONCE // self._cells_of(level, kind))
         candidates = max(1, min(wanted, most))

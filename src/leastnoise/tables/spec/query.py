@@ -374,7 +374,10 @@ class Query(Section):
 
     @property
     def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
-        """The tables that `margins` lists, each by its columns; None if it asks for all tables."""
+        """The tables that `margins` lists, each by its columns; () without margins.
+
+        None if it asks for all tables.
+        """
         return None if self.margins is True else self.margins or ()
 
     @property

@@ -261,7 +261,10 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
-    """Draw a point for each of `wholes`: its cells have the gauges whole·Dirichlet(shapes)."""
+    """Draw a point for each of `wholes`: its cells have the gauges whole·Dirichlet(shapes).
+
+    If there is one shape more than cells, the last share belongs to no cell.
+    """
     rows, count = wholes.size, sum(cells.copies)
     # a single cell has the whole gauge
     if shapes.size == 1:

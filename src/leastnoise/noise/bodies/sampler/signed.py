@@ -389,5 +389,5 @@ def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[
 
 
 def _gamma_ratio(size: int, body: Jointly) -> arb:
-    """The ratio Γ(s/p + 1)/s! for s = `size`."""
+    """The ratio Γ(s/p + 1)/s! for s = `size` and p = the body's exponent."""
     return shares.gamma(size, rise=1, exponent=body.exponent) / ball(size + 1).gamma()

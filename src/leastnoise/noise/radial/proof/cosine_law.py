@@ -78,7 +78,7 @@ class CosineLaw:
         return self._continued(c) if inside else acb("nan")
 
     def _continued(self, c: Halves) -> acb:
-        """Enclose P in a complex box, by the mean value theorem around a real point.
+        """Enclose P(W > w) in a complex box, by the mean value theorem around a real point.
 
         The variable is the smaller q of (1 − w)/2 and (1 + w)/2, so that P or 1 − P is I_q(a, a).
         The slope is ∝ (q(1−q))^(a−1).
@@ -153,8 +153,9 @@ def _half_width(dimension: int) -> float:
 def _cell(dimension: int, index: int, bits: int) -> _CosineCell:
     """Expand P(W > tanh u) at u₀ = 2·index·(half-width), to `bits` bits of its value there.
 
-    Let M be a bound on the derivative in the disc of radius ρ about u₀. Then its coefficients g_k
-    are at most M/ρ^k. M follows from |cosh(a + ib)|² = sinh²a + cos²b.
+    Let M be a bound on the derivative in the disc of radius ρ about u₀. Then the coefficients g_k
+    of the expansion of the derivative are at most M/ρ^k. M follows from |cosh(a + ib)|² = sinh²a +
+    cos²b.
     """
     with precision(bits + _SPARE_BITS):
         half = _half_width(dimension)

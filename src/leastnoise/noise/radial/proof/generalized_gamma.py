@@ -208,7 +208,10 @@ def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Positio
 
 
 def _tail(curve: Curve, last: Position) -> acb:
-    """Enclose both integrals beyond `last`: they lie in [0, P(R > r)] and [0, e^ε P(R > r₂)]."""
+    """Enclose both integrals beyond `last`, in [0, P(R > r)] and [0, e^ε P(R > r₂)].
+
+    r and r₂ are the radii before and after the shift at `last`.
+    """
     point = curve.at(acb(last.y), far=last.far)
     if point is None:
         return acb("nan")

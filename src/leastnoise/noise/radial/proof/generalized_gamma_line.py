@@ -75,7 +75,10 @@ class Tails:
 
 
 def tails(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> Tails:
-    """Enclose δ(ε), and the tails where they are known, for a loss that may exceed ε."""
+    """Enclose δ(ε), and the tails where they are known; NaN where they aren't.
+
+    ε must be below the largest loss.
+    """
     line = _Line(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
         return Tails.at_zero(line.within_half())
