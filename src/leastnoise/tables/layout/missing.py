@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tuple[str, ...]:
     """Sentences about missing values in each column that a query uses, from the spec alone.
 
-    `Bins.dropped` names the values that are in no bin.
+    Values in no bin have other sentences, from `Bins.dropped`.
     """
     sentences = [_of_ratio(spec, asked) for asked in statistics if isinstance(asked, Ratio)]
     for name, used in _by_column(spec, statistics).items():

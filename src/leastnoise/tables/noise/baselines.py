@@ -118,7 +118,7 @@ def _laplace_scale(budget: Budget, releases: int) -> Fraction:
 def _find_smallest(layouts: Sequence[Layout]) -> Sensitivity:
     """The first sensitivity of any layout whose l2 radius is the least of all layouts.
 
-    If no sensitivity has exactly that radius, it is the ball with that radius.
+    If no sensitivity has exactly that radius, the result is the ball with that radius.
     """
     least = min(layout.l2 for layout in layouts)
     offered = (sensitivity for layout in layouts for sensitivity in layout.sensitivities)

@@ -153,10 +153,10 @@ def check_range(
     `errors_of` returns the error of each component, or raises OverflowError. The check holds for
     all data and all draws. A noisy number is at most LARGEST_RESULT·g for the grid g; a geometry in
     d dimensions multiplies it by at most √d times a deviation (Cauchy & Schwarz; see
-    `Geometry.deviations`). Totals are monotone in each number, means
-    and variances stay in their bounds, and a ratio is largest at the least denominator above 0. So
-    it is enough to try both ends and one step for each number. The error of an unbounded statistic
-    may be infinite, but not its value.
+    `Geometry.deviations`). Totals are monotone in each number, means and variances stay in their
+    bounds, and a ratio is largest at the least denominator above 0. So it is enough to try both
+    ends and one step for each number. The error of an unbounded statistic may be infinite, but not
+    its value.
     """
     try:
         noise = [replace(error, rows=None) for error in errors_of()]

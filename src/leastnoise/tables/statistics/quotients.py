@@ -351,7 +351,7 @@ class Ratio(Quotient):
 
     @property
     def assumes(self) -> str:
-        """The assumption about a denominator that is a sum."""
+        """A sentence about the assumed size of a denominator that is a sum; "" for a count."""
         if isinstance(self.below, Count):
             return ""
         return (

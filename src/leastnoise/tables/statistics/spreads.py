@@ -142,10 +142,10 @@ class Spread(ColumnStatistic):
         largest half-width.
 
         Without tests, let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
-        clamped to [−1, 1]. As for a mean, h = (w + d)/(n + d) if n >= 2w + d, otherwise h = 1; for
+        clamped to [−1, 1]. As for a mean, h = (w + d)/(n + d) if n >= 2w + d, otherwise h = 1. For
         g, t stands in place of w. Then the interval of m = (1 + Q/n)/2 has width h, and a² in
-        [1 − 2g, 1]² has width 4g(1 − g). The root of an interval [V, V + x] is widest at V = 0,
-        where it has width √x.
+        [1 − 2g, 1]² has width 4g(1 − g), or 1 if g > ½. The root of an interval [V, V + x] is
+        widest at V = 0, where it has width √x.
         """
         n = float(require_size(rows))
         if (tests := find_spread_tests(ingredients.noise)) is not None:

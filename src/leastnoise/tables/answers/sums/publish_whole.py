@@ -235,7 +235,7 @@ class _CountBounds:
 
     @classmethod
     def read(cls, folder: Path, part: NoisyPart, kind: str, *, exact: bool) -> _CountBounds:
-        """Read the counts and intervals in the file of a table."""
+        """Read counts and intervals from the file of a table; noisy counts are whole if `exact`."""
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
         value, low, high = (
