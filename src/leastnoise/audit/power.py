@@ -69,7 +69,7 @@ def detectable_above(claimed: float, trials: int, *, level: float) -> float | No
 def detectable_below(claimed: float, trials: int, *, level: float, miss: float) -> float | None:
     """The largest p < `claimed` whose upper bound is below `claimed` with probability 1 − `miss`.
 
-    None if no p suffices.
+    None if no number of successes has an upper bound that low.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 

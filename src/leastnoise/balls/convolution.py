@@ -211,7 +211,8 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
     """Approximate the best tilt and the ε at which the finite losses have δ(ε) = `delta`.
 
-    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts; ε is the smallest over all c.
+    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), L of all parts together. Each c > 0 gives an ε at which
+    this is `delta`; the smallest ε, and its c, are returned.
     """
     log_moment = _log_moment(parts)
 

@@ -190,7 +190,10 @@ class CountEllipse(Geometry):
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The deviation of the queries, and of the record count after them."""
+        """The deviation of each query, with the number of queries; then the record count's, with 1.
+
+        Without a record count the second pair is (0.0, 0).
+        """
         variance, _, _, counted = self._entries
         return [(math.sqrt(variance), self.queries), (math.sqrt(counted), int(self.with_total))]
 

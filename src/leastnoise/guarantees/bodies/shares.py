@@ -234,8 +234,8 @@ def gamma(size: int, *, rise: int, exponent: Fraction | None) -> arb:
 def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
     """The quotient Γ((size + order)/p)/Γ(size/p) for order 1 or 2; 0 for size = 0.
 
-    For p = ∞ it is the limit. Two such quotients give the moments of B ~ Beta(s/p, (S − s)/p): E
-    B^(order/p) = rise(s)/rise(S).
+    For p = ∞ it is the limit. Two such quotients give the moments of B ~ Beta(s/p, (S − s)/p), for
+    sizes s < S: E B^(order/p) = rise(s)/rise(S).
     """
     if size == 0:
         return arb(0)
