@@ -75,9 +75,9 @@ test-fast: install
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m '(slow or dense) and not engines' --write-slow-seconds
 
-# One dense test of every function, more dense and slow tests of the packages that changed and a tenth
-# of the others, and a few attacks of each kind, in one run that ends on both cores at once. The commit
-# chooses, so that each commit tries others.
+# One dense test of every function of the packages that changed and of half the other functions, more
+# dense and slow tests of those packages and a tenth of the others, and a few attacks of each kind, in
+# one run that ends on both cores at once. The commit chooses, so that each commit tries others.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m '((slow or dense) and not engines) or attack' \
@@ -102,7 +102,7 @@ test-engines: install
 # and of grids of seeds a share that the commit chooses. Connect compiles the same columns: it runs one
 # case of every function.
 engines-classic:
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 60 --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 40 --spark classic tests/engines
 engines-connect:
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow and not dense' --spark connect tests/engines
 engines-others:

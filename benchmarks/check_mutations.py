@@ -61,6 +61,7 @@ ALIKE: dict[str, dict[str, str]] = {
         "1000": LIMIT,
         "i + 1": "each level is counted once, in another order",
         "depth + 1": "depths are names, except 0",
+        "1": "depths are names, except 0; all other ones in this function are caught",
     },
     "check_limit": {
         "0": "the lower end of the ball is not used",

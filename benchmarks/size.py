@@ -47,7 +47,8 @@ _OF_A_KIND = {
     "KeysCertificate", "KeysPlan", "Layout", "Levels", "Margins", "MeasuredSums", "NestedMargins",
     "ListedQuantiles", "Plain", "Quantile", "QuantileCertificate", "QuantileKind", "QuantileLayout",
     "QuantilePlan", "Quantiles", "QuantilesByChance", "QuantilesByTree", "QuantilesOfUnlisted",
-    "Summed", "Sums", "ThresholdCertificate", "TreeSums", "UnlistedQuantiles", "WeightedSums",
+    "Summed", "Sums", "ThresholdCertificate", "TreeSums", "UnlistedQuantiles", "WeighedQuantiles",
+    "WeightedSums", "WholeRowQuantiles",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
 _ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))

@@ -128,7 +128,7 @@ LISTS = {
 }
 MEANINGS = {
     "limit-certificate": {"candidates": "limits", "noise": "amounts"},
-    "quantile-certificate": {"parts": "count"},
+    "quantile-certificate": {"parts": "count", "groups": "candidates"},
 }
 """Fields that other kinds of records use in another sense, and their sense in these kinds."""
 # fmt: on
@@ -924,7 +924,7 @@ SENTENCES = {
 MORE_ASSUMED = {
     "threshold-certificate": "; the count is number {coordinate} (from 0), which one person "
                              "changes by at most {reach}",
-    "quantile-certificate": "; there are {groups} groups; the reach is {reach}",
+    "quantile-certificate": "; there are at most {groups} groups; the reach is {reach}",
     "keys-certificate": "; one person has at most {groups} keys",
 }
 NEIGHBOURS = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 Law = dict[tuple[int, ...], float]
 Mass = dict[int, Fraction]
@@ -99,7 +100,7 @@ def tables(most: int, values: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple
         yield from itertools.combinations_with_replacement(values, size)
 
 
-def largest_loss(one: Sequence[Law], other: Sequence[Law]) -> float:
+def largest_loss(one: Sequence[Mapping[Any, float]], other: Sequence[Mapping[Any, float]]) -> float:
     """The largest |ln P/Q| over outputs of independent groups."""
     worst = 0.0
     for p, q in ((one, other), (other, one)):

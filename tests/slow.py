@@ -6,9 +6,10 @@ tests and a larger share of the dense ones.
 
 A share is the tests of every package that changed since the last landed state, and a tenth of all
 others, chosen by the hash of the commit. One commit's choice is the same on every machine; another
-commit has another choice. Of the dense tests the gate first takes one of every test function,
-whatever changed and however long it takes: of a grid of seeds or cases the commit chooses one. Each
-page of the documentation counts as a function.
+commit has another choice. Of the dense tests the gate first takes one of every test function of the
+changed packages and one of half the other functions. The commit chooses the half, the case of a
+grid, and which functions go first: where time is short, one of a changed package goes before
+another twice as often. Each page of the documentation counts as a function.
 
 A bound limits the processor time of a share. It's estimated beforehand from the times that each
 file took when `make test-slow` last ran whole (slow_seconds.csv). The summary of a run says what a
@@ -38,11 +39,12 @@ from tests.engines import spark
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SHARE_SECONDS = {"dense": 30.0}  # processor time; two cores share the work
-GATE_SECONDS = {"slow": 120.0, "dense": 500.0}
+SHARE_SECONDS = {"dense": 20.0}  # processor time; two cores share the work
+GATE_SECONDS = {"slow": 120.0, "dense": 600.0}
 LONGEST = 60.0  # seconds of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of packages that didn't change
+_FUNCTIONS = 0.5  # of the functions of packages that didn't change: 99 % run in seven gates
 _TOOK = "processor seconds"
 _MARKERS = ("slow", "dense")
 _HEADER = ("marker", "file", "tests", "seconds")
@@ -93,13 +95,14 @@ def choose(
     seconds: float,
     times: Mapping[str, float],
     marker: str = "slow",
-    every_function: bool = False,
+    functions_first: bool = False,
 ) -> Choice:
     """Choose from `tests`, given by node id. `changed` are packages; None counts all as changed.
 
-    With `every_function`, one test of every function comes first, even beyond the bound. Then
-    follow a tenth of the tests of unchanged packages and the tests of changed ones, in the order of
-    their hashes, until the time is used up. `times` has the seconds of one test by file.
+    With `functions_first`, one test of every function of changed packages and of half the other
+    functions comes first. Then follow a tenth of the tests of unchanged packages and the tests of
+    changed ones. All are in the order of their hashes, until the time is used up. `times` has the
+    seconds of one test by file.
     """
     ranks = {test: _rank(test, commit) for test in tests}
     ordered = sorted(tests, key=lambda test: ranks[test])
@@ -107,23 +110,47 @@ def choose(
     names = set(of_changed)
     others = [test for test in ordered if test not in names]
     tenth = [test for test in others if ranks[test] < _SHARE]
-    taken = one_of_every_function(tests, commit) if every_function else set[str]()
-    spent = sum(_seconds(test, times) for test in taken)
-    for test in (*tenth, *of_changed):
+    first = one_of_each_function(of_changed, others, commit) if functions_first else []
+    taken, spent = set[str](), 0.0
+    for test in (*first, *tenth, *of_changed):
         more = 0.0 if test in taken else _seconds(test, times)
         if spent + more <= seconds:
             taken.add(test)
             spent += more
     lines = [f"{len(taken)} of {len(tests)} {marker} tests, about {spent:.0f} s of processor time"]
+    if functions_first:
+        lines.append(_of_functions(names, others, taken))
     lines.append(f"of what didn't change: {len(taken.intersection(others))} of {len(others)}")
     lines += _by_package(of_changed, taken, times)
     return Choice(tests=frozenset(taken), lines=tuple(lines))
+
+
+def one_of_each_function(changed: Iterable[str], others: Iterable[str], commit: str) -> list[str]:
+    """A test of every changed function and of half the others, those that go first in front."""
+    ranks = {
+        test: _rank(_function(test), commit) * share
+        for tests, share in ((changed, _FUNCTIONS), (others, 1.0))
+        for test in one_of_every_function(tests, commit)
+    }
+    return sorted(
+        (test for test in ranks if ranks[test] < _FUNCTIONS), key=lambda test: ranks[test]
+    )
 
 
 def one_of_every_function(tests: Iterable[str], commit: str) -> set[str]:
     """One case of every test function: the case with the smallest rank at this commit."""
     ordered = sorted(tests, key=lambda test: _rank(test, commit), reverse=True)
     return set({_function(test): test for test in ordered}.values())
+
+
+def _of_functions(changed: Iterable[str], others: Iterable[str], taken: Iterable[str]) -> str:
+    """How many functions run a test, of changed packages and of the others."""
+    run = {_function(test) for test in taken}
+    counts = [
+        f"{len(run & functions)} of {len(functions)}"
+        for functions in ({_function(test) for test in tests} for tests in (changed, others))
+    ]
+    return f"functions that run a test: {counts[0]} of what changed, {counts[1]} of the others"
 
 
 def _by_package(tests: Iterable[str], taken: set[str], times: Mapping[str, float]) -> Iterator[str]:
@@ -267,7 +294,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             seconds=seconds if bound is None else float(str(bound)),
             times=read_times(marker=marker),
             marker=marker,
-            every_function=bool(gate) and marker == "dense",
+            functions_first=bool(gate) and marker == "dense",
         )
         chosen |= choice.tests
         summary += choice.lines if marked[marker] else ()

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.engines import spark
-from tests.slow import ROOT, changed_packages, choose, landed, read_times, write_times
+from tests.slow import (
+    ROOT,
+    Choice,
+    changed_packages,
+    choose,
+    landed,
+    one_of_each_function,
+    read_times,
+    write_times,
+)
 
 TESTS = [f"tests/{name}/test_it.py::test_{i}" for name in ("noise", "tables") for i in range(500)]
 PLENTY = 1e6
@@ -74,28 +83,63 @@ def test_without_a_landed_state_everything_counts_as_changed() -> None:
     assert {test.split("/")[1] for test in choice.tests} == {"noise", "tables"}
 
 
-def test_one_test_of_every_function_is_run_whatever_changed_and_however_long_it_takes() -> None:
+def test_one_test_of_every_changed_function_comes_first() -> None:
     tests = [f"tests/noise/test_it.py::test_{name}[{i}]" for name in "abc" for i in range(50)]
     tests.append("tests/ledger/test_it.py::test_d")
     pages = [f"tests/test_docs.py::test_python_examples[{page}]" for page in "xy"]
-    none, few = (
-        choose(
-            tests + pages, changed=set(), commit=commit, seconds=0, times={}, every_function=True
-        )
-        for commit in ("a", "b")
-    )
-    for choice in (none, few):
+    times = {"tests/noise/test_it.py": 1.0, "tests/ledger/test_it.py": 7.0, "tests/test_docs.py": 2}
+
+    def of(commit: str, seconds: float) -> Choice:
+        return choose(
+            tests + pages, changed=None, commit=commit, seconds=seconds, times=times,
+            functions_first=True,
+        )  # fmt: skip
+
+    few, other = of("a", 14), of("b", 14)
+    for choice in (few, other):
         assert choice.tests >= set(pages)
         assert {test.partition("[")[0][-1] for test in choice.tests - set(pages)} == set("abcd")
         assert len(choice.tests) == 6
-    assert none.tests != few.tests
-    times = {"tests/noise/test_it.py": 1.0, "tests/ledger/test_it.py": 7.0}
-    more = choose(
-        tests, changed={"noise"}, commit="a", seconds=30, times=times, every_function=True
+    assert few.tests != other.tests
+    more = of("a", 34)
+    assert few.tests < more.tests
+    assert len(more.tests) == 26  # 14 seconds for the first six, and 20 tests of a second
+    assert more.lines[:2] == (
+        "26 of 153 slow tests, about 34 s of processor time",
+        "functions that run a test: 6 of 6 of what changed, 0 of 0 of the others",
     )
-    assert none.tests - set(pages) < more.tests
-    assert len(more.tests) == 24  # 10 seconds for the first four, and 20 tests of a second
-    assert more.lines[0] == "24 of 151 slow tests, about 30 s of processor time"
+
+
+def test_where_time_is_short_functions_of_what_changed_run_twice_as_often() -> None:
+    tests = [
+        f"tests/{name}/test_it.py::test_{i}" for name in ("noise", "tables") for i in range(99)
+    ]
+    times = {f"tests/{name}/test_it.py": 1.0 for name in ("noise", "tables")}
+    runs = [
+        choose(
+            tests, changed={"tables"}, commit=commit, seconds=60, times=times, functions_first=True
+        )
+        for commit in "abcdefghijklmnopqrst"
+    ]
+    assert {len(choice.tests) for choice in runs} == {60}
+    counts = [sum("tables" in test for test in choice.tests) for choice in runs]
+    assert 760 < sum(counts) < 840  # 40 of 60
+    assert len(set[str]().union(*(choice.tests for choice in runs))) == len(tests)
+
+
+def test_half_the_functions_that_did_not_change_run_one_test_and_soon_each_does() -> None:
+    others = [f"tests/noise/test_it.py::test_{i}[{case}]" for i in range(500) for case in range(3)]
+    changed = [f"tests/tables/test_it.py::test_{i}[{case}]" for i in range(9) for case in range(3)]
+    every = set[str]()
+    for commit in "abcdefghijklmnopqrst":
+        functions = [
+            test.partition("[")[0] for test in one_of_each_function(changed, others, commit)
+        ]
+        assert len(functions) == len(set(functions))
+        assert sum("tables" in function for function in functions) == 9
+        assert 200 < len(functions) - 9 < 300
+        every |= set(functions)
+    assert len(every) == 509
 
 
 def test_tests_of_several_packages_are_run_for_each() -> None:
@@ -241,8 +285,8 @@ def test_a_run_that_found_no_slow_test_fails(
         ("0", ("--share", "--gate-seconds=0"), {"slow", "plain"}),
         ("1", ("--share", "--gate-seconds=0"), {"slow", "plain"}),
         ("0", ("--share", "--gate-seconds=1e9"), {"slow", "plain", "dense"}),
-        ("0", ("--gate", "--gate-seconds=0"), {"dense", "plain"}),
-        ("1", ("--gate", "--gate-seconds=0"), {"dense", "plain"}),
+        ("0", ("--gate", "--gate-seconds=0"), {"plain"}),
+        ("1", ("--gate", "--gate-seconds=0"), {"plain"}),
         ("0", ("--gate", "--gate-seconds=1e9"), {"slow", "plain", "dense"}),
         ("0", (), {"slow", "plain", "dense"}),
     ],

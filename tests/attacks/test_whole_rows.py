@@ -70,9 +70,9 @@ def _rows_of(random: Random) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("spec", "neighbours", "limits"),
     [
-        (_cumulative, "add-remove", _OF_ALL),
         (_cumulative, "replace-one", _OF_GROUPS),
         (_series, "add-remove", _OF_ALL),
+        pytest.param(_cumulative, "add-remove", _OF_ALL, marks=pytest.mark.dense),
         pytest.param(_cumulative, "add-remove", _OF_GROUPS, marks=pytest.mark.dense),
         pytest.param(_cumulative, "replace-one", _OF_ALL, marks=pytest.mark.dense),
         pytest.param(_series, "add-remove", _OF_GROUPS, marks=pytest.mark.dense),

@@ -19,6 +19,7 @@ from leastnoise.noise.common.several import find_least_factor
 from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.lattice.several import cactus_several
 from leastnoise.noise.question import Loss, Question, Releases
+from tests.grids import thin
 
 
 @pytest.mark.slow
@@ -66,7 +67,15 @@ def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("corner", "gamma", "count", "epsilon"),
-    [("0", "5", 3, "1"), ("2.5", "100", 2, "0.01"), ("4.6", "2", 3, "2"), ("9", "0.7", 10, "50")],
+    thin(
+        [
+            ("0", "5", 3, "1"),
+            ("2.5", "100", 2, "0.01"),
+            ("4.6", "2", 3, "2"),
+            ("9", "0.7", 10, "50"),
+        ],
+        2,
+    ),
 )
 def test_what_is_searched_is_near_what_is_proved(
     corner: str, gamma: str, count: int, epsilon: str

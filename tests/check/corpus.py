@@ -238,9 +238,21 @@ def _exactly(checker: Any, ball: Any, truth: Fraction, units: int) -> tuple[bool
     return inside, ball.high - ball.low <= units
 
 
+def _ball(checker: Any, name: str, x: Fraction, more: Fraction) -> Any:
+    of = checker.Ball.of
+    if name == "mass":
+        return checker.MASS
+    if name == "sqrt":
+        return of(x).sqrt()
+    if name == "cap":
+        return checker.cap(x, of(more), of(CAPS[x][1]))
+    return getattr(checker, name)(of(x))
+
+
 def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
     """Yield the name of a computation, and True if the checker's ball is correct and tight."""
     of, values = checker.Ball.of, [Fraction(n, d) for n in (-7, -1, 0, 2, 5) for d in (1, 3, 7)]
+    of_both_orders = cache(lambda x: checker.bessel_k(of(x)))
     for a in values:
         yield f"of {a}", _exactly(checker, of(a), a, 1)
         yield f"over {a}", _exactly(checker, of(a).over(3), a / 3, 2)
@@ -265,15 +277,8 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
             near = [bool(abs(end - delta) < arb(2) ** -300) for end in ends]
         yield f"{name} {given}", (*near, ball.low <= ball.high)
     for (name, x, more), (low, high) in truths().items():
-        if name == "mass":
-            ball = checker.MASS
-        elif name == "sqrt":
-            ball = of(x).sqrt()
-        elif name == "cap":
-            ball = checker.cap(x, of(more), of(CAPS[x][1]))
-        else:
-            ball = getattr(checker, name)(of(x))
-        ball = ball[int(more)] if name == "bessel_k" else ball
+        given = name, x, more
+        ball = of_both_orders(x)[int(more)] if name == "bessel_k" else _ball(checker, *given)
         near = ball.high - ball.low < max(1, high.bit_length()) << 100
         yield f"{name} {x} {more}", (ball.low <= low, high <= ball.high, near)
 

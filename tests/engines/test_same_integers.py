@@ -83,14 +83,15 @@ def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | N
         assert group_totals(asked, tmp_path, engine="spark") == expected
 
 
-@pytest.mark.parametrize(
-    ("groups", "most"), [(2, 3), pytest.param(None, 1, marks=pytest.mark.dense)]
-)
-def test_whole_rows_of_groups_that_nobody_listed(
-    session: Any, tmp_path: Path, groups: int | None, most: int
+@pytest.mark.parametrize("limits", [(2, 3), pytest.param((None, 1), marks=pytest.mark.dense)])
+@pytest.mark.parametrize("how", ["tree", "permute-and-flip"])
+def test_rows_at_candidates_of_groups_that_nobody_listed(
+    session: Any, tmp_path: Path, how: str, limits: tuple[int | None, int]
 ) -> None:
+    groups, most = limits
     unlisted_rows(400, seed=8).to_parquet(tmp_path / "rows.parquet")
     raw = ranks_spec(
+        part={"quantiles_by": how},
         by={"sex": [3, 1], "code": {"keys": "private", "longest": 8}},
         contribution={"max_groups": groups, "max_rows_per_group": most},
         privacy={"unit": "person" if groups else "row"},

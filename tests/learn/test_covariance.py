@@ -17,6 +17,7 @@ from leastnoise.errors import InvalidArgument, OverBudget
 from leastnoise.learn import EmpiricalCovariance
 from leastnoise.learn.covariance import estimate
 from leastnoise.learn.moments import Moments
+from tests.grids import thin
 
 Floats = NDArray[np.float64]
 COUNTED = {"neighbours": "add-remove"}
@@ -50,7 +51,7 @@ def test_without_noise_to_speak_of_it_is_the_rows_covariance(more: dict[str, Any
     assert noise.correlation_ == pytest.approx(np.corrcoef(x.T), abs=1e-3)
 
 
-@BOTH
+@pytest.mark.parametrize("more", thin([{}, COUNTED], 1), ids=str)
 def test_errors_are_as_large_as_is_said(more: dict[str, Any]) -> None:
     """Mean squares of errors over standard errors: 1, found to about ±.08."""
     x = data()

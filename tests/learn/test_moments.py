@@ -125,7 +125,7 @@ def test_it_is_reached_by_seven_variables() -> None:
 
 
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("variables", [2, 3, 5, 9])
+@pytest.mark.parametrize("variables", [2, 3, 5, pytest.param(9, marks=pytest.mark.dense)])
 def test_no_random_rows_are_further_apart(variables: int, constant: bool) -> None:
     """Of pairs that a search by coordinates makes as far apart as it can."""
     draws = np.random.default_rng(variables)

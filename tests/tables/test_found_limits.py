@@ -18,6 +18,7 @@ from leastnoise.tables.rows import source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.spec.source import IN_MEMORY
+from tests.grids import thin
 from tests.tables.found_limits import CANDIDATES, cut_off, finds
 from tests.tables.resealed import verify_resealed
 
@@ -67,7 +68,7 @@ def sizes(name: str) -> pd.Series[Any]:
     )
 
 
-@pytest.mark.parametrize("container", ["csv", "parquet", "frame"])
+@pytest.mark.parametrize("container", thin(["csv", "parquet", "frame"], 2))
 @pytest.mark.parametrize(
     ("spec", "name"),
     [

@@ -26,6 +26,7 @@ from leastnoise.workloads.marginal import (
     pure_information,
 )
 from leastnoise.workloads.marginal_bounds import bound, bound_of_largest, gaussian_optimum
+from tests.grids import thin
 
 ONE = Budget(epsilon=1, delta=0)
 CENSUS = Marginals(sizes=(20, 2, 10), tables=tuple(range(8)))
@@ -75,7 +76,7 @@ def test_the_two_way_tables() -> None:
     assert mean - 1e-9 <= result < mean + 0.01
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", thin(range(20), 8))
 def test_workloads_at_random_have_less_noise_than_residual_planner(seed: int) -> None:
     """At (1, 1e-5), beside its optimum (Xiao, He, Zhang & Kifer 2023) with the least Gaussian σ."""
     random = np.random.default_rng(seed)

@@ -232,13 +232,13 @@ REPLACED = RowCounts(1, neighbours="replace-one")
     ("given", "why"),
     [
         ({"noise": "laplace"}, "cannot have this noise"),
-        ({"moves": RowCounts(2)}, "a unit moves its counts otherwise"),
-        ({"moves": REPLACED}, "a unit moves its counts otherwise"),
+        ({"moves": RowCounts(2)}, "sensitivity isn't the query's"),
+        ({"moves": REPLACED}, "sensitivity isn't the query's"),
         ({"sampling_rate": "0.5"}, "about samples"),
         ({"grid": 2}, "aren't whole"),
         ({"grid": "1.5"}, "aren't whole"),
-        ({"epsilon": 2}, "isn't its share"),
-        ({"epsilon": "0.5"}, "isn't its share"),
+        ({"epsilon": 2}, "isn't the query's share"),
+        ({"epsilon": "0.5"}, "isn't the query's share"),
     ],
 )
 def test_claims_about_other_noise_are_rejected(
@@ -274,5 +274,5 @@ def test_a_claim_that_states_other_neighbours_is_rejected() -> None:
     replaced = replace(GROUPS, moves=REPLACED, neighbours="replace-one")
     claim = claim_of(*RIGHT[False], moves=REPLACED)
     assert replaced.read(claim, SHARE).dimension == 4
-    with pytest.raises(CertificateRejected, match="otherwise"):
+    with pytest.raises(CertificateRejected, match="sensitivity isn't"):
         GROUPS.read(claim, SHARE)

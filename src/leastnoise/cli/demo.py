@@ -31,7 +31,7 @@ max_rows = 5               # the experiment lasted at most five years
 
 [columns.mdvis]            # visits to a doctor in a year
 bounds = [0, 20]
-missing = "none"           # public: the study has the visits of every year that it has a row of
+missing = "none"           # public: every row has a number of visits
 label = "doctor visits"
 
 [columns.totadm]
@@ -43,7 +43,7 @@ label = "insurance plan"
 [[query]]
 name = "visits_by_plan"
 importance = 3
-assume = { n = 1000 }      # of how many values in a group the plan shows a mean's error
+assume = { n = 1000 }      # the plan shows a mean's error for groups of 1,000 values
 statistics = ["count", "mean(mdvis)"]
 group_by = { plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }
 
@@ -56,7 +56,7 @@ histogram = { column = "totadm", edges = [0, 1, 2, 3, 4, 9] }
 name = "persons"
 importance = 1
 
-[query.conditions]              # a person may be in several
+[query.conditions]              # a person may meet several conditions
 admitted = { totadm = { min = 1 } }
 ten_visits = { mdvis = { min = 10 } }
 no_visit_in_a_year = { mdvis = { max = 0 } }

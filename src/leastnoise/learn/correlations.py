@@ -117,7 +117,10 @@ def _is_in(number: float, interval: Interval) -> bool:
 
 
 def _divide(sums: Floats, halves: Floats, rows: tuple[float, float]) -> Floats:
-    """The ends of sums/n in [−1, 1], for sums ± `halves` and n ± its half-width; shape (2, …)."""
+    """The lower and upper ends of the quotients sums/n, within [−1, 1]; shape (2, …).
+
+    The sums are known up to `halves`, and `rows` are n and its half-width.
+    """
     n, half = rows
     if n - half <= 0:
         return np.stack([np.full(sums.shape, -1.0), np.full(sums.shape, 1.0)])

@@ -106,9 +106,8 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     except TypeError as error:
         if str(error).startswith(("Sparse data", "A sparse")):
             raise
-        raise TypeError(
-            "Each argument must be no string, but a number."
-        ) from None  # the naming that scikit-learn asks for
+        # scikit-learn's own checks look for these words, in this order
+        raise TypeError("Each argument must be a number: a string is no number.") from None
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError("Expected numbers: a string could not be read as a float.") from None

@@ -326,7 +326,7 @@ def _train(
 
 
 def _permutations(size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield new permutations. They are public, and any permutations are valid."""
+    """Yield new permutations of 0, …, `size` − 1. They are public, and any of them are valid."""
     entropy = SystemEntropy()
     while True:
         yield np.argsort(entropy.words(size), kind="stable")

@@ -1,7 +1,8 @@
 """Second moments of several columns as one vector: exact sums, and their sensitivity to one row.
 
 notation: x ∈ [−1, 1]^d a row's variables, including the target, in whole multiples of 2^−20; z =
-(1, x), or x without a constant; m its length, c = m − d; s = x² and t = x'².
+(1, x), or x without a constant; m its length, c = m − d; s = x²; x', z', v' and t = x'² belong to
+another row.
 
 The vector is the sum over rows of
 
@@ -78,7 +79,10 @@ class Moments:
 
     @property
     def sensitivity(self) -> tuple[Sensitivity, ...]:
-        """The largest change by one row: added or removed if rows are counted, else replaced."""
+        """Bounds on the change by one row, all of which hold.
+
+        The row is added or removed if rows are counted, else replaced.
+        """
         if self.counted:
             return (Linf(1, l0=self.dimension),)
         m, d = self.size, self.variables
@@ -166,7 +170,7 @@ class NoisyMoments:
         rows: Number of rows; noisy unless it is public.
         sums: Σ zzᵀ + N, shape (m, m).
         noise: Variances of the independent entries of N for i <= k, shape (m, m).
-        shared: How many times the noise of the number of rows is added to each diagonal entry,
+        shared: The multiple of the noise of the number of rows that each diagonal entry contains,
             shape (m,).
         count_variance: Variance of the noise of the number of rows.
 

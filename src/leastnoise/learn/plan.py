@@ -59,8 +59,8 @@ class Problem:
         neighbours: "add-remove" or "replace-one".
         rows: Number of rows n, or an approximation of it.
         features: Number of features d, including the intercept's.
-        rounds: Limit on the rounds with vectors, and number of rounds with coordinates. None: as
-            many as the public numbers need, at most 1,000; and 100.
+        rounds: With vectors, the largest number of rounds; None for as many as the public numbers
+            need, at most 1,000. With coordinates, the number of rounds; None for 100.
         squared_norm: R²; None for d, which features in [−1, 1] never exceed.
         noise: Name of the noise family, or "auto".
         parameters: Parameters of the noise, as pairs of a name and a value.
@@ -89,7 +89,7 @@ class Problem:
 
     @property
     def per_round(self) -> int:
-        """P, the number of coordinates that a round updates."""
+        """P, the number of coordinates that a round of the updates "coordinates" changes."""
         return math.ceil(self.features / 4)  # as Liu et al. (2026, App. D.7) do
 
 
@@ -134,7 +134,7 @@ class TrainingPlan:
 
     @property
     def predicted_noise(self) -> float:
-        """An upper bound dλB²/3 on the mean loss due to noise and to directions it hides.
+        """An upper bound dλB²/3 on the increase of the mean loss by noise and hidden directions.
 
         It holds for a quadratic loss, coefficients within B, and enough rounds.
         """
@@ -142,14 +142,17 @@ class TrainingPlan:
 
     @property
     def predicted_optimization(self) -> float:
-        """An upper bound dB²/2 · `reached` on the mean loss due to too few rounds."""
+        """An upper bound dB²/2 · `reached` on the increase of the mean loss by too few rounds.
+
+        It is 0 if the rounds reach every direction that can be learnt.
+        """
         if self.reached <= self.learnable:
             return 0.0
         return self.features * self.reached * self.size**2 / 2
 
     @property
     def converged(self) -> bool:
-        """True if too few rounds are predicted to cost less loss than the noise, or than 0.001."""
+        """True if the loss due to too few rounds is at most the loss due to noise, or 0.001."""
         tolerance = 1e-3  # in the mean loss; a smaller effect isn't worth a warning
         return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 

@@ -145,7 +145,7 @@ class StepAccountant:
     samples.
 
     Args:
-        noise_multiplier: Standard deviation of the noise over the clipping norm of gradients, > 0.
+        noise_multiplier: Standard deviation of the noise, divided by the clipping norm, > 0.
         sampling_rate: Probability of an example to be in a step's sample, independently of all
             others.
         steps: Number of steps so far.

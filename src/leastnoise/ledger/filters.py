@@ -157,7 +157,7 @@ def fits(spent: Cost, budget: Budget, rule: str) -> bool:
 
 
 def choose_rule(cost: Cost, budget: Budget) -> str:
-    """The filter that lets `budget` hold more charges like `cost`; `sums` if they are equal."""
+    """The filter by which `budget` holds more charges like `cost`; `sums` if both hold as many."""
     return ZCDP if count_fitting(cost, budget, ZCDP) > count_fitting(cost, budget, SUMS) else SUMS
 
 

@@ -202,7 +202,8 @@ class LedgerSeries:
     ) -> int:
         """Charge the whole series, with `more` fields of its entry; return the entry's number.
 
-        Raises OverBudget, and Refused for the account of another series' unit.
+        Raises OverBudget, and Refused if the account protects the unit of a series with another
+        report column.
         """
         books, cost, text = Books.of(entries), Cost.of(release), release.to_json()
         PlanCertificate.from_json(text)  # checked, since `find` must be able to read it

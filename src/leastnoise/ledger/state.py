@@ -41,8 +41,8 @@ class State:
     `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
     that the ledger counts, and `first` the number of its tree's first release. `tag` is a random
     text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
-    published numbers. `published` is False from the entry of a release to the end of its folder.
-    `sums` has the partial sums and totals of each query, by its label.
+    published numbers. `published` is False after the entry of a release until its folder is
+    complete. `sums` has the partial sums and totals of each query, by its label.
     """
 
     plan: str

@@ -32,7 +32,7 @@ Parameter = Fraction | int | tuple[int, ...] | tuple[Fraction, ...] | Body | One
 
 
 class _ParameterKinds:
-    """The value of `Noise.parameter_kinds`, computed from the fields of each family's class."""
+    """The descriptor behind `Noise.parameter_kinds`, which reads the fields of a family's class."""
 
     def __get__(self, law: object, family: type[Any]) -> Mapping[str, Any]:
         return _parameter_kinds(family)

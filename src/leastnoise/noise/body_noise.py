@@ -26,8 +26,8 @@ class VectorNoise(Noise):
     """Noise whose coordinates may have different laws.
 
     `variance` and `mean_abs` are means over the coordinates. `form` is the name of the parameter
-    that states the possible shifts, such as "body". A law of bounded range isn't `purely_private`:
-    some of its losses are infinite.
+    that states the possible shifts, such as "body". Laws are `purely_private` (ε-DP at δ = 0),
+    except for laws of bounded range, some of whose losses are infinite.
     """
 
     norm: ClassVar[Norm] = "body"

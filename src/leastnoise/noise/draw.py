@@ -113,7 +113,10 @@ def list_alike(noise: Noise) -> NDArray[np.int64]:
 
 
 def has_independent_coordinates(noise: Noise | None) -> bool:
-    """True if several draws of `noise` together have the law of one longer draw."""
+    """True if several draws of `noise` together have the law of one longer draw.
+
+    False for None, and for laws of no registered family.
+    """
     if noise is None or noise.name not in FAMILIES:
         return False
     return registered_family(type(noise)).independent
@@ -170,8 +173,8 @@ def find_weighted(
 ) -> float | None:
     """The t with P(|Σ w_j X_j| <= t) = probability, for three coordinates and weights >= 0.
 
-    Not all weights are 0. Far smaller weights than the largest are raised to about a thousandth of
-    it, so t may be slightly too large. None if the joint law of three coordinates isn't known.
+    At least one weight is positive. Weights below about a thousandth of the largest are raised to
+    that, so t may be slightly too large. None if the joint law of three coordinates isn't known.
     """
     family = registered_family(type(noise))
     if family.spherical:

@@ -217,10 +217,8 @@ class Family:
         Returns:
             The object; None if it was omitted.
 
-        Raises:
-            InvalidArgument: No field has this name.
-            NotRegistered: The path leads to no object, or the function serves other laws, which
-                the function itself doesn't check.
+        Raises: InvalidArgument: No field has this name. NotRegistered: The path leads to no object,
+        or the annotation of the function's first parameter names other laws than the family's.
         """
         part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
         part_object = _import_object(part) if isinstance(part, str) else part

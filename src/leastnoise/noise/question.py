@@ -35,7 +35,8 @@ def _check_neighbours(
 ) -> Neighbours | None:
     """The neighbours that are stated; for Poisson samples always add-remove.
 
-    Raises InvalidArgument if `stated` says anything else.
+    Raises InvalidArgument if `stated` names no relation, and NotApplicable if it names another one
+    for Poisson samples.
     """
     if stated is not None:
         _validate.one_of(stated, NEIGHBOURS, name=name)
@@ -53,9 +54,9 @@ class Releases:
     stated the sensitivity.
 
     A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε.
-    Several of them, with different noise and shifts, can be proved together. The shifts are bounded
-    from both sides, after the geometry's map. If one release has several draws, each draw counts as
-    a composition.
+    Several of them, with different noise and shifts, can be proved together. `shifts` bounds the
+    shifts of the noise, behind the geometry's map, from outside and from inside. If one release has
+    several draws, each draw counts as a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))

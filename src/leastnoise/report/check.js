@@ -68,7 +68,7 @@ const LISTS = words(
 );
 const MEANINGS = {
   "limit-certificate": { candidates: "limits", noise: "amounts" },
-  "quantile-certificate": { parts: "count" },
+  "quantile-certificate": { parts: "count", groups: "candidates" },
 };
 
 function number(text) {
@@ -729,7 +729,7 @@ const SENTENCES = {
 const MORE_ASSUMED = {
   "threshold-certificate": 
     "; the count is number {coordinate} (from 0), which one person changes by at most {reach}",
-  "quantile-certificate": "; there are {groups} groups; the reach is {reach}",
+  "quantile-certificate": "; there are at most {groups} groups; the reach is {reach}",
   "keys-certificate": "; one person has at most {groups} keys",
 };
 const NEIGHBOURS = {

@@ -5,8 +5,8 @@ Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by �
 
 notation: n_i the sizes of the attributes of a table A, v its numbers; h_k = (1, …, 1, −k, 0, …, 0)
 with k ones, k = 1 … n−1, orthogonal and of sum 0, ‖h_k‖² = k(k+1); H the matrix whose rows are all
-⊗ h_k, one for each attribute, K_j = ‖row j‖²; a_j = ⌊2^28/√K_j⌋/2^28; y = diag(a)Hv + noise;
-p_A = Π(1 − 1/n_i). HᵀK⁻¹H is the projection on the arrays whose sums along each attribute
+⊗ h_k, one for each attribute, K_j = ‖row j‖², K = diag(K_j); a_j = ⌊2^28/√K_j⌋/2^28; y = diag(a)Hv
++ noise; p_A = Π(1 − 1/n_i). HᵀK⁻¹H is the projection on the arrays whose sums along each attribute
 are 0. Proofs: theory/marginals.md §14.
 """
 

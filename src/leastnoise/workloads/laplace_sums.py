@@ -27,7 +27,7 @@ def half_width_of_laplace_sum(probability: float, largest: float) -> float:
     For 95 %, 1.960 ≤ t ≤ 2.162. Let h be the polygon through f at points up to t²/3, continued with
     the slope of f at t²/3. It is convex, and h ≥ f. E h(Σ w_i E_i) is symmetric and convex in w. So
     it is largest if k = ⌊1/largest⌋ of the w_i are 1/k (Marshall, Olkin & Arnold 2011, §3.C). Then
-    V is a gamma variable over k, and E h(V) has a closed form.
+    kV is a gamma variable of shape k, and E h(V) has a closed form.
     """
     return _half_width(probability, min(math.floor(1 / min(largest, 1.0)), _MOST))
 

@@ -43,7 +43,7 @@ class TableLattice(ABC):
 
     @property
     def is_small(self) -> bool:
-        """True if all cells are estimated, and every table may be measured."""
+        """True if the cells are so few that all are estimated, and every table may be measured."""
         return True
 
     @property

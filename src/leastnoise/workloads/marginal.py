@@ -49,7 +49,7 @@ class Marginals(TableLattice):
 
     @property
     def is_small(self) -> bool:
-        """True if all cells are estimated, and every table may be measured."""
+        """True if the cells are so few that all are estimated, and every table may be measured."""
         return len(self.sizes) <= MOST_COLUMNS and self.has_cells
 
     @cached_property
@@ -287,10 +287,11 @@ def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
 
 
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
-    """The τ of ε-private noise in tables that a unit moves by `reaches` in l1, for shares ω.
+    """The τ of ε-private noise in tables that a unit moves by `reaches` in l1.
 
-    Where `whole` is True a unit moves whole numbers by 1, and the noise is geometric with τ = 2
-    sinh²(ε ω/2 reach). Elsewhere it is Laplace noise with τ = (ε ω/reach)²/2.
+    ω is a table's share of ε. Where `whole` is True a unit moves whole numbers by 1, and the noise
+    is geometric with τ = 2 sinh²(ε ω/2 reach). Elsewhere it is Laplace noise with τ = (ε
+    ω/reach)²/2.
     """
 
     def information(shares: Floats) -> tuple[Floats, Floats]:
@@ -306,7 +307,8 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 def gaussian_information(sigma: float, reaches: Floats) -> Information:
     """The τ = ω/(σ reach)² of Gaussian noise in tables that a unit moves by `reaches` in l2.
 
-    `sigma` is the standard deviation of noise that hides an l2 shift of 1 with the whole budget.
+    ω is a table's share of the budget (of 1/σ²). `sigma` is the standard deviation of noise that
+    hides an l2 shift of 1 with the whole budget.
     """
     each = 1 / (sigma * reaches) ** 2
     return lambda shares: (each * shares, each)

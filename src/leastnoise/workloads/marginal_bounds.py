@@ -1,7 +1,7 @@
 """Proved lower bounds on the variances in tables that add up, for any additive noise.
 
-notation: as in `marginal`; w_B the weights of the published tables, W their sum. Proofs:
-theory/marginals.md §4.
+notation: as in `marginal`; w_B the weights of the published tables, W their sum; c_A the cost of
+one unit of θ_A, by default r_A. Proofs: theory/marginals.md §4.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
 def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
     """The θ that minimises Σ ω_B v_B under Σ_A θ_A c_A <= N.
 
-    ω are the `prices` of the variances v_B, and c the `costs`; by default c_A is the number of
-    contrasts of A.
+    ω are the `prices` of the variances v_B, and c the `costs`. By default c_A is the number of
+    contrasts of A, and at least 1.
     """
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
@@ -80,9 +80,10 @@ def bound(
 
     The noise hides a shift of any one cell by `reach`. With a known total it hides a shift of any
     cell by `reach` and of any other cell by −`reach`. Let t = ln θ. Σ w_B ln v_B is convex in t, so
-    it is above its tangent at any t. The tangent is taken at the Gaussian optimum, in floats. Over
-    {Σ p_A e^(t_A) <= 1} its term −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N; with
-    a known total, A ≠ ∅ and p_A = 2r_A/(N − 1). All tables must have noise: see
+    it is above its tangent at any t. The tangent is taken at the Gaussian optimum, in floats; its
+    slope in t_A is −g_A. In units of the least variance of noise for one number, private noise has
+    Σ p_A e^(t_A) <= 1. There −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N; with a
+    known total, A ≠ ∅ and p_A = 2r_A/(N − 1). All tables must have noise: see
     `Marginals.with_noise`.
     """
     theta = gaussian_optimum(marginals, list(map(float, weights)))

@@ -24,7 +24,7 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples ar
 
 
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
-    """The strategy A with about the least tr(V X⁻¹) under X_ii <= 1, and prices that bound it.
+    """A strategy A with nearly the least tr(V X⁻¹) under X_ii <= 1, and prices that bound it below.
 
     A has shape (n, n), and the prices y have shape (n,). They come from the fixed point y = diag((D
     V D)^½)/Σ, D = diag(√y). Every y proves a bound by duality, (tr (D V D)^½)²/Σy, and gives an X.

@@ -1,7 +1,8 @@
 """Tables by levels of a tree and by other columns: the least squares estimate and its variances.
 
-An example are municipalities in regions, by age and sex. A table is grouped by one level of the
-tree and by some of the other columns. Regions may have different numbers of municipalities.
+For example, the levels may be regions and their municipalities, the columns age and sex. A table is
+grouped by one level of the tree and by some of the other columns. Regions may have different
+numbers of municipalities.
 
 notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d, K =
 Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and is represented by
@@ -80,7 +81,7 @@ class Nested(TableLattice):
         return divmod(table, self.masks)
 
     def rank(self, table: int) -> int:
-        """The number of levels and columns by which a table is grouped."""
+        """The level of a table plus the number of its other columns."""
         level, mask = self.split(table)
         return level + mask.bit_count()
 
@@ -107,12 +108,12 @@ class Nested(TableLattice):
         return array
 
     def meet(self, table: int, other: int) -> int:
-        """The largest table whose numbers are sums of both tables' numbers."""
+        """The finest table that is a sum of `table` and is also a sum of `other`."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return min(level, at) * self.masks + (mask & columns)
 
     def join(self, table: int, other: int) -> int:
-        """The smallest table from whose numbers both tables can be summed."""
+        """The coarsest table of which both tables are sums."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return max(level, at) * self.masks + (mask | columns)
 
@@ -150,10 +151,10 @@ class Nested(TableLattice):
         return information.reshape(-1, self.masks) @ (inside * (sizes[-1] / sizes)).T
 
     def _climb(self, weights: Floats) -> _Climb:
-        """Combine the information from the last level up.
+        """Combine the information from the last level up: a_v and q_v, see `_Climb`.
 
-        Estimates of a node's children from below are independent, so q_v = Σ a_c, and 1/a_v = w_l +
-        1/q_v.
+        The children c of a node v in level l have independent estimates from measurements in and
+        below them. So q_v = Σ a_c, and 1/a_v = w_l + 1/q_v.
         """
         infinite = np.full((self.counts[-1], self.masks), math.inf)
         alone, summed = [_combine(weights[-1], infinite)], list["Floats"]()
@@ -164,10 +165,10 @@ class Nested(TableLattice):
         return _Climb(weights=weights, alone=alone, summed=summed)
 
     def _shares(self, level: int, climb: _Climb) -> Floats:
-        """The share a_c/q_v of each child in the correction of its parent, for parents of `level`.
+        """The share a_c/q_v of each child c in the correction of its parent v, which is in `level`.
 
-        The correction is the parent's estimate minus the sum of its children. If nothing is
-        measured below, all children have the same share.
+        The result has shape (children, masks). The correction is the parent's estimate minus the
+        sum of its children. If nothing is measured below, all children have the same share.
         """
         alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
         children = np.bincount(above)[above].astype(float)[:, None]
@@ -177,7 +178,8 @@ class Nested(TableLattice):
     def node_variances(self, information: Floats) -> list[Floats]:
         """The variance of the estimate of each P_A at each node, an array (nodes, masks) per level.
 
-        From the top down V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v. Infinite where nothing is measured.
+        From the top down, a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v, with a and q of
+        `_Climb`. The variance is infinite where nothing is measured.
         """
         climb = self._climb(self._weights(information))
         variances = [climb.alone[0]]
@@ -293,7 +295,7 @@ class Nested(TableLattice):
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Climb:
-    """The information about each node from the nodes below it, for each P_A.
+    """The variances of estimates at each node from measurements in and below it, for each P_A.
 
     `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of a node's estimate
     from measurements in and below the node. `summed` has q_v, the variance of the sum of the node's
@@ -307,7 +309,10 @@ class _Climb:
 
 
 def _combine(weights: Floats, below: Floats) -> Floats:
-    """The variance 1/(w + 1/q) of each node, shape (nodes, masks); infinite without information."""
+    """The variance 1/(w + 1/q) of each node, shape (nodes, masks); infinite if w = 0 and q = ∞.
+
+    `weights` are w, shape (masks,), and `below` is q, shape (nodes, masks).
+    """
     with np.errstate(divide="ignore"):
         return 1 / (weights[None, :] + 1 / below)
 

@@ -1,10 +1,11 @@
 """Errors, in ranks, of quantiles that are read off counts with the noise of a tree.
 
-notation: candidates 1, …, B, the first of the n cells of the tree in each group; F(g) the rows at
-or below candidate g, F̂(g) the same with noise S_g, n̂ all rows with noise T. The quantile of level
-a is read from F̂(g) − a·n̂, whose error is W = S_g − aT. W is linear in a, so by Minkowski's
-inequality ‖W‖_p is below the lines through its values at a = 0, ½ and 1. At a = 1, −W is the noise
-of the last n − g cells, which has the law of S_(n−g).
+notation: candidates 1, …, B, the first of the n cells of the tree in each group; F(g) the number of
+rows at or below candidate g, F̂(g) = F(g) + S_g with noise S_g, n̂ the number of all rows plus
+noise T; ‖W‖_p = (E|W|^p)^(1/p). The quantile of level a is read from F̂(g) − a·n̂, whose error is W
+= S_g − aT. W is linear in a, so by Minkowski's inequality ‖W‖_p is below the lines through its
+values at a = 0, ½ and 1. At a = 1, −W is the noise of the last n − g cells, which has the law of
+S_(n−g).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class RankTree:
         return (norms / MISSED ** (1 / _ORDERS)).min(axis=1)
 
     def rows_95(self, level: Fraction) -> float:
-        """The number of rows that |T| and |W| of all candidates stay within, with 95 %.
+        """A number of rows that |T| and |W| of all candidates stay within, with 95 % probability.
 
         The rank of the candidate that is read off is then wrong by no more rows. The reason is that
         isotonic regression never increases the largest distance to a rising sequence.

@@ -88,8 +88,8 @@ class TreeTable(ABC):
     def too_high(self, noise: Agreeing) -> float:
         """A bound on the bias of each number if counts are made whole numbers >= 0.
 
-        The bias of a node is at most E max(0, Z), half of E|Z|; the biases of a sum of nodes add
-        up.
+        The bias of a node with the noise Z is at most E max(0, Z), half of E|Z|. The biases of a
+        sum of nodes add up.
         """
 
     @abstractmethod
@@ -156,14 +156,17 @@ class Nodes(TreeTable):
 class Prefixes(TreeTable):
     """S_g for g = 1, …, `count`, the sum of the first g cells of an even tree.
 
-    A search weighs the mean of Var(S_g − aT) over the `levels` a, T the sum of all cells.
+    A search weighs the mean of Var(S_g − aT) over the `levels` a, where T is the sum of all cells.
     """
 
     count: int
     levels: tuple[Fraction, ...] = (Fraction(0),)
 
     def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
-        """The mean over the levels of Var(S_g − aT) = Var S_g + (a² − 2a·g/n)·Var T, n cells."""
+        """The mean over the levels a of Var(S_g − aT), for each g; shape (count,).
+
+        In a tree of n cells Var(S_g − aT) = Var S_g + (a² − 2a·g/n)·Var T.
+        """
         of_levels = [variance for (variance,) in nodes]
         sums = prefix_variances(branches, of_levels)[1 : self.count + 1]
         if not any(self.levels):
@@ -186,8 +189,8 @@ class Prefixes(TreeTable):
     def too_high(self, noise: Agreeing) -> float:
         """A bound on the bias of each sum if counts are made whole numbers >= 0.
 
-        A sum of fewer than `count` cells is a sum of disjoint nodes, whose biases add up. The sum
-        of all `count` cells is the root, or else its bias is at most std/2.
+        A sum of fewer than `count` cells is a sum of disjoint nodes, whose biases add up. If the
+        tree has exactly `count` cells, their sum is the root; else its bias is at most std/2.
         """
         laws, branches = level_laws(noise), noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
@@ -217,7 +220,7 @@ class SingleSum(TreeTable):
         return True
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias if counts are made whole numbers >= 0: E max(0, Z) <= std/2."""
+        """A bound on the bias if the number is made a whole number >= 0: half of its std."""
         laws = [[law.variance for law in level] for level in node_laws(noise)]
         return math.sqrt(float(self.variances(noise.branches, laws)[0])) / 2
 
@@ -409,8 +412,8 @@ class TreeStrategy:
     def bound(self, budget: Budget, *, largest: bool = False) -> float:
         """A lower bound on the geometric mean of the tables' stds, for any noise.
 
-        With `largest` it is a lower bound on the largest std. The tables are all levels from some
-        level down to the cells.
+        With `largest` it is a lower bound on the largest std. All tables must be `Nodes`: every
+        level of the tree from some level down to the cells.
         """
         levels = sorted(table.level for table in self.tables if isinstance(table, Nodes))
         if not self.noise.even:

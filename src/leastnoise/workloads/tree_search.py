@@ -1,7 +1,7 @@
 """The search for a tree of whole-number noise, and for the shares of its levels.
 
-A search in floats ranks trees; the caller proves the noise. Certificates are checked against the
-trees that a query implies.
+The share of a level is the part of ε that the noise of its nodes spends. A search in floats ranks
+trees; the caller proves the noise. Certificates are checked against the trees that a query implies.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 class TreeOffer:
     """A candidate tree for the noise, and the `tables` whose variances a search compares.
 
-    If the tree is uneven, shares are searched in a similar even tree, with branches `even`. With
-    `alone`, noise in the cells alone is tried, too.
+    `branches` are the tree's numbers of children. If it is uneven, shares are searched in a similar
+    even tree, with branches `even`; else both are equal. With `alone`, noise in the cells alone is
+    tried, too.
     """
 
     branches: tuple[int, ...]
@@ -59,7 +60,10 @@ class TreeOffer:
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
-        """The tree's noise that hides `rows`; `scale` is the scale if moving one cell costs 1."""
+        """The tree's noise with these shares, scaled so that it hides `rows` at the budget's ε.
+
+        `scale` is the right scale if moving one cell costs 1.
+        """
         noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
         return noise.scaled(noise.cost(rows) / rows.most)
 
@@ -70,9 +74,10 @@ class TreeOffer:
         return [[law.variance for law in level] for level in node_laws(noise)]
 
     def logs(self, branches: tuple[int, ...], nodes: ByPosition, *, largest: bool) -> list[float]:
-        """For each table the ln of its mean variance, times its weight.
+        """The ln of each table's mean variance, times its weight; one number per table.
 
-        If `largest` is true, the ln of every variance in every table instead.
+        If `largest` is true, the list has the ln of every variance of every table instead.
+        `branches` and `nodes` are the tree and the variances of its nodes.
         """
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
@@ -149,7 +154,7 @@ def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
 COUNT_WEIGHT = 0.1
 """The weight of counts beside totals, α in theory/series.md, §5.3.
 
-With it totals have 2 % more noise, and counts 21 % less.
+With this weight, totals have 2 % more noise, and counts 21 % less, than with the weight 0.
 """
 
 
@@ -180,11 +185,12 @@ _DEEPEST, _WIDEST = 5, 15
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trees:
-    """The trees that noise for a query may be drawn on: one of the `offers`, for each group.
+    """The candidate trees for the noise of a query; every group has the same tree.
 
     `label` is the name of the certificate. Each group has `counts` counts, which are the first
-    cells of its tree; a unit moves them by `moves`. With `exact` a certificate must be about the
-    only offered tree. `advice` is the next step for the user if no tree can be used.
+    cells of its tree; a unit moves them by `moves`. With `largest`, trees are ranked by their
+    largest variance. With `exact`, there is one offer, and a certificate must be about its tree.
+    `advice` is the next step for the user if no tree can be used.
     """
 
     label: str
@@ -240,12 +246,15 @@ class Trees:
             raise CertificateRejected(f"Query {self.label!r}: its counts cannot have this noise.")
         fits = (
             *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),
-            (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),
-            (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
+            (claim.sensitivity == self.moves, "its sensitivity isn't the query's"),
+            (claim.neighbours == neighbours, f"expected a certificate for {neighbours} neighbours"),
             (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
             (claim.grid and (1 / claim.grid).denominator == 1, "its counts aren't whole"),
-            (claim.geometry is None, "noise is alike in all groups"),
-            (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
+            (claim.geometry is None, "its noise differs between groups"),
+            (
+                claim.budget == replace(budget, delta=Fraction(0)),
+                "its budget isn't the query's share",
+            ),
         )
         for fit, why in fits:
             if not fit:
@@ -261,13 +270,13 @@ class Trees:
 
     def _is_the_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
         (tree,) = self.offers
-        yield noise.branches == tree.branches, "it is of another tree"
+        yield noise.branches == tree.branches, "its noise has another tree"
         yield len(noise.shares) == len(tree.even) + 1, "its tree has other levels"
 
     def _is_a_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
         levels = len(noise.branches) - self._has_groups
         first = (noise.branches[0], noise.shares[0]) if noise.even and levels > 0 else None
         fits = first == (self.groups, 0) if self._has_groups else first is not None
-        yield fits, "it is of other groups"
+        yield fits, "its noise has other groups"
         cells = self.groups * self.counts
         yield noise.dimension >= cells, "its trees have fewer cells than counts"

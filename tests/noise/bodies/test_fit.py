@@ -16,6 +16,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.bodies.law.two_sided import SMALLEST_CORE
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.selection.public import calibrate
+from tests.grids import thin
 
 FAMILIES = ("k-norm", "k-staircase", "two-sided-staircase", "two-sided-laplace")
 
@@ -203,7 +204,7 @@ def test_what_another_family_is_and_what_has_no_body_is_refused(
         calibrate(name, epsilon="1", sensitivity=sensitivity, dimension=dimension)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", thin(FAMILIES, 2))
 def test_several_samples_spend_delta_too(name: str) -> None:
     asked: dict[str, Any] = {"sensitivity": counts(2), "compositions": 10, "sampling_rate": "0.1"}
     pure = calibrate(name, epsilon="1", **asked)

@@ -44,7 +44,13 @@ def test_kernels_so_close_are_one_gaussian() -> None:
         assert why(question, 60_000.0**2) is None  # the Gaussian itself has less
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "count"), [("4", "1e-3", 2), ("1", "1e-9", 10)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "count"),
+    [
+        pytest.param("4", "1e-3", 2, marks=pytest.mark.dense),
+        ("1", "1e-9", 10),
+    ],
+)
 def test_for_several_releases_floats_tell_it(epsilon: str, delta: str, count: int) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
     question = Question(budget=budget, compositions=count)

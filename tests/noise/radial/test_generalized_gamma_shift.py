@@ -37,6 +37,7 @@ def test_shifts_of_classic_laws_stay_as_they_are() -> None:
     assert _in_scales(normal, shift)[1] == shift / normal.scale
 
 
+@pytest.mark.dense
 def test_the_bound_from_below_takes_no_quadrature_of_its_own() -> None:
     shifts = ShiftBounds.of_length(Fraction(3))
     inner, outer = (LAW.worst_shift(side) for side in (shifts.inner, shifts.outer))

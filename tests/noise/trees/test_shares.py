@@ -12,6 +12,7 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.trees.fit import best_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
+from tests.grids import thin
 
 ONE_ROW = Rows(most=1)
 REPLACED = Rows(most=1, replaced=True)
@@ -43,13 +44,16 @@ def test_figures_of_the_theory(branches: tuple[int, ...], figure: float) -> None
 
 @pytest.mark.parametrize(
     ("branches", "importance", "rows"),
-    [
-        ((4, 5), [1, 1, 1], Rows(most=1)),
-        ((4, 5), [0, 1, 3], Rows(most=1)),
-        ((4, 5), [1, 0, 1], REPLACED),
-        ((1, 6), [1, 0, 1], REPLACED),
-        ((6,), [0, 1], Rows(most=3)),
-    ],
+    thin(
+        [
+            ((4, 5), [1, 1, 1], Rows(most=1)),
+            ((4, 5), [0, 1, 3], Rows(most=1)),
+            ((4, 5), [1, 0, 1], REPLACED),
+            ((1, 6), [1, 0, 1], REPLACED),
+            ((6,), [0, 1], Rows(most=3)),
+        ],
+        3,
+    ),
 )
 def test_no_shares_on_a_grid_are_better(
     branches: tuple[int, ...], importance: list[float], rows: Rows

@@ -64,6 +64,14 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
     before, after = read(first), pd.read_csv(second / "q.csv").to_dict("records")
     assert difference.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95, "mean_x": 0.9}
     plans = [release.plan.noisy_parts[0] for release in (difference.before, difference.after)]
+    # of values in [0, 8] the sum is 4 times the count and 4 times what they are about 4; rows
+    # without a value are counted in units of their own
+    without = float(plans[0].layout.components[-1].radius)
+    halves = {}
+    for coordinate, (label, weights) in enumerate((("count", [1, without]), ("sum_x", [4, 4]))):
+        by = dict(zip(plans[0].layout.uses[coordinate], weights, strict=True))
+        ends = [(plan.certificate, by) for plan in plans]
+        halves[label] = difference_half_width(ends[0], ends[1], 0.95)
     for index in range(2):
         old, new = before[index], after[index]
         for label in ("count", "sum_x", "mean_x"):
@@ -75,13 +83,7 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
         low, high = columns["mean_x_low"][index], columns["mean_x_high"][index]
         assert low == pytest.approx(new["mean_x_low"] - old["mean_x_high"])
         assert high == pytest.approx(new["mean_x_high"] - old["mean_x_low"])
-        # of values in [0, 8] the sum is 4 times the count and 4 times what they are about 4; rows
-        # without a value are counted in units of their own
-        without = float(plans[0].layout.components[-1].radius)
-        for coordinate, (label, weights) in enumerate((("count", [1, without]), ("sum_x", [4, 4]))):
-            by = dict(zip(plans[0].layout.uses[coordinate], weights, strict=True))
-            ends = [(plan.certificate, by) for plan in plans]
-            half = difference_half_width(ends[0], ends[1], 0.95)
+        for label, half in halves.items():
             high, low = (columns[f"{label}_{end}"][index] for end in ("high", "low"))
             assert high - columns[label][index] == pytest.approx(half)
             assert columns[label][index] - low == pytest.approx(half)

@@ -60,15 +60,15 @@ def test_a_release_is_in_its_ledger_and_signed(folder: Path) -> None:
     assert verified.account.dataset == "rows"
 
 
-@pytest.mark.parametrize("name", ["spec.toml", "plan.json", "certificate.json"])
-def test_what_was_changed_since_is_rejected(folder: Path, name: str) -> None:
-    file = folder / "out" / name
-    text = file.read_text()
-    file.write_text(text + "\n")  # which changes nothing else that is checked
-    with pytest.raises(CertificateRejected, match=f"{name} was changed after") as caught:
-        ln.verify_directory(folder / "out")
-    assert "SHA-256" in str(caught.value)
-    file.write_text(text)
+def test_what_was_changed_since_is_rejected(folder: Path) -> None:
+    for name in ("spec.toml", "plan.json", "certificate.json"):
+        file = folder / "out" / name
+        text = file.read_text()
+        file.write_text(text + "\n")  # which changes nothing else that is checked
+        with pytest.raises(CertificateRejected, match=f"{name} was changed after") as caught:
+            ln.verify_directory(folder / "out")
+        assert "SHA-256" in str(caught.value)
+        file.write_text(text)
     ln.verify_directory(folder / "out")
 
 

@@ -312,6 +312,7 @@ def test_pandas_reads_the_numbers_of_a_released_workbook(run: Any) -> None:
     assert labels[5] == "mean of Income"
 
 
+@pytest.mark.dense
 def test_libreoffice_reads_the_numbers_of_a_released_workbook(run: Any, tmp_path: Path) -> None:
     if shutil.which("soffice") is None:
         pytest.skip("needs soffice, of Debian's package libreoffice-calc-nogui")

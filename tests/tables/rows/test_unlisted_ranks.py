@@ -83,8 +83,69 @@ def test_whole_rows_are_those_made_by_hand(
         assert candidates_of(raw, tmp_path) == expected
 
 
+def weights_by_hand(
+    frame: pd.DataFrame, *, most: int, bits: int, sexes: list[int] | None
+) -> dict[tuple[Any, ...], int]:
+    """The rows of each group and candidate, in parts of 2^-bits of a row, person by person."""
+    stored: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for person, code, x, sex in frame.itertuples(index=False, name=None):
+        if not is_key(code) or (sexes and sex not in sexes) or not math.isfinite(x):
+            continue
+        if not pd.isna(person):
+            stored[int(person)].append((sexes.index(sex) if sexes else 0, code, nearest(x)))
+    totals: Counter[tuple[Any, ...]] = Counter()
+    for keys in stored.values():
+        weight = 2**bits
+        if len(keys) > most:
+            weight = math.floor(most * 2**bits * (1 - 2.0**-40) / len(keys))
+        for key in keys:
+            totals[key] += weight
+    return dict(totals)
+
+
 @pytest.mark.dense
-def test_infinite_values_are_missing_in_listed_and_unlisted_groups(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sexes", [None, [3, 1]])
+@pytest.mark.parametrize(("groups", "most"), [(1, 1), (2, 3), (40, 9)])
+def test_rows_of_a_person_over_the_limit_count_for_less_in_every_group(
+    tmp_path: Path, sexes: list[int] | None, groups: int, most: int
+) -> None:
+    by: dict[str, Any] = {"code": {"keys": "private", "longest": 8}}
+    raw = ranks_spec(
+        part={"quantiles_by": "permute-and-flip"},
+        by=({"sex": sexes} if sexes else {}) | by,
+        contribution={"max_groups": groups, "max_rows_per_group": most},
+    )
+    bits = layout_of(raw).bits
+    for seed, count in ((1, 400), (2, 40), (3, 0)):
+        frame = rows(count, seed=seed)
+        frame.to_parquet(tmp_path / "rows.parquet")
+        expected = weights_by_hand(frame, most=groups * most, bits=bits, sexes=sexes)
+        assert candidates_of(raw, tmp_path) == expected
+
+
+def test_listed_and_published_groups_have_the_same_rows(tmp_path: Path) -> None:
+    frame = rows(400, seed=4)
+    frame = frame[frame["code"].map(is_key)]
+    frame.to_parquet(tmp_path / "rows.parquet")
+    part = {"quantiles_by": "permute-and-flip"}
+    codes = sorted(set(frame["code"]), key=str.encode)
+    listed = ranks_spec(by={"code": codes}, part=part)
+    spec, layout = spec_file.lay_out(listed).spec, layout_of(listed)
+    with source.open_engine(source.find_source(spec, tmp_path, None)) as engine:
+        vector = query_vector(engine, spec, layout, salt=SALT).reshape(len(codes), -1)
+    counts = candidates_of(ranks_spec(part=part), tmp_path)
+    assert counts
+    assert {(codes.index(code), at): rows for (_, code, at), rows in counts.items()} == {
+        (int(group), int(at)): int(vector[group, at])
+        for group, at in zip(*vector.nonzero(), strict=True)
+    }
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("how", ["tree", "permute-and-flip"])
+def test_infinite_values_are_missing_in_listed_and_unlisted_groups(
+    tmp_path: Path, how: str
+) -> None:
     odd = [math.inf, -math.inf, math.nan, None, 1e9, -1e9, 3.0, 3.5]
     stored: list[dict[str, Any]] = [
         row | {"who": number, "t": "ns"[number % 3 == 0], "x": odd[number % len(odd)]}
@@ -97,7 +158,12 @@ def test_infinite_values_are_missing_in_listed_and_unlisted_groups(tmp_path: Pat
     for container in containers(stored, tmp_path):
         frame = None if container.frame is None else frame_of(container.frame)
         for keys in ({"keys": "private", "longest": 8}, ["n", "s"]):
-            raw = ranks_spec(by={"t": keys}, privacy={"unit": "row"}, data=dict(container.data))
+            raw = ranks_spec(
+                by={"t": keys},
+                part={"quantiles_by": how},
+                privacy={"unit": "row"},
+                data=dict(container.data),
+            )
             spec, layout = spec_file.lay_out(raw).spec, layout_of(raw)
             with source.open_engine(source.find_source(spec, tmp_path, frame)) as engine:
                 if isinstance(keys, dict):

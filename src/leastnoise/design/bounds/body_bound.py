@@ -117,7 +117,7 @@ class StaircaseMoment:
         return min(candidates, key=lambda gamma: float(self.at(gamma).mid()))
 
     def _dip(self, low: float, high: float) -> Fraction:
-        """The minimum of E N^p on [low, high], if it first falls and then rises there."""
+        """About the γ in [low, high] with the smallest E N^p, which falls and then rises there."""
         return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
@@ -199,7 +199,10 @@ def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
 
 
 def _cut(low: Fraction, high: Fraction) -> Fraction:
-    """The cut of a piece: its middle, the geometric mean of distant ends, or `high`/64 at 0."""
+    """The point at which a piece of (0, 1] is cut in two.
+
+    It is the middle, or the geometric mean of ends that are far apart, or `high`/64 if `low` is 0.
+    """
     if not low:
         return high / 64
     return Fraction(math.sqrt(low * high)) if high > 4 * low else (low + high) / 2
@@ -212,7 +215,9 @@ _FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
 @final
 @record()
 class BodyWitness:
-    """The volume that proves a bound: of sums of n = `times` shifts of j = `coordinates` numbers.
+    """A proof of a lower bound by a volume: the volume of all sums of some shifts.
+
+    They are sums of n = `times` shifts, seen in j = `coordinates` of the numbers.
 
     notation: S the shifts of `sensitivity` in R^`dimension`, S_j the shifts of j of its numbers, ρ
     the radius of the ball of R^j with the volume of n·S_j = S_j + … + S_j. Noise that is ε-DP for S
@@ -294,8 +299,9 @@ def propose(
 ) -> BodyWitness | None:
     """The witness with the largest bound among a few candidates; None if there is no candidate.
 
-    A candidate uses one coordinate, or as many as possible. For both, n = 1, 2, … times are tried
-    while the bound rises.
+    A candidate uses one coordinate or, for power 2, as many as possible, but at most 256. If a law
+    attains the bound of all coordinates, as for a ball, only these are tried. For each, growing
+    numbers n of shifts are tried while the bound rises.
     """
     projections = projections_of(sensitivity, dimension=dimension)
     if projections is None:
@@ -321,7 +327,7 @@ def propose(
 def _list_candidates(
     projections: Projections, epsilon: Fraction, coordinates: int, power: int
 ) -> list[tuple[float, int, StaircaseMoment]]:
-    """Triples (approximate ln of the bound, n, moment) for n = 1, 2, … while the bound rises."""
+    """Triples (approximate ln of the bound, n, moment) for growing n, while the bound rises."""
     candidates: list[tuple[float, int, StaircaseMoment]] = []
     for n in _TIMES if projections.grows else _TIMES[:1]:
         if not fits(projections, epsilon, coordinates=coordinates, times=n, power=power):

@@ -39,9 +39,10 @@ _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]
 class Witness:
     """Dual prices on the lattice with `cells` points per sensitivity, in units of 2^−bits.
 
-    notation: m = cells, n = reach. For each shift j = 1 … m with prices, `multipliers` has (j, λ_j)
-    and `prices` has ψ_{j,i} for i = −n, −n + 1, … up to some i <= 0; 0 <= ψ_{j,i} <= λ_j. For i <
-    −n, ψ_{m,i} continues with period m, and all other prices are 0.
+    notation: m = cells, n = reach, c = e^ε, q_i = P(X = i/m), cost_i = |i/m|^p. For each shift j =
+    1 … m with prices, `multipliers` has (j, λ_j) and `prices` has ψ_{j,i} for i = −n, −n + 1, … up
+    to some i <= 0; 0 <= ψ_{j,i} <= λ_j. For i < −n, ψ_{m,i} continues with period m, and all other
+    prices are 0.
     """
 
     cells: int = field(converter=A_NUMBER)
@@ -51,13 +52,15 @@ class Witness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
-        """A bound on E|X|^power for X on the lattice, in sensitivities; exact.
+        """A lower bound on E|X|^p, p = `power`, for private X on the lattice; exact.
+
+        Lengths are in sensitivities.
 
         For every symmetric law q and ψ in [0, λ]: Σ_i ψ_{j,i}(q_i − c q_{i−j}) <= λ_j δ. So E cost
         >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j with G_i =
         Σ_j ψ_{j,i} − c ψ_{j,i+j} (theory/noise.md §4). Beyond |i| = n + m, G is at least its value
-        at the previous point of the same class, and the cost increases, so these i need no check.
-        Averaging with the reflection makes any law symmetric.
+        at the previous point of the same class modulo m, and the cost increases, so these i need no
+        check. Averaging with the reflection makes any law symmetric.
         """
         self._check()
         m, n = self.cells, self.reach
@@ -352,8 +355,8 @@ def power_of(loss: Loss) -> int:
 def _prove(bound: LowerBound) -> Fraction:
     """The value that the witness of `bound` proves, whatever value it states.
 
-    Rounding real noise to the lattice at random, with the mean unchanged, keeps it private against
-    lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
+    Rounding real noise to the lattice of spacing h at random, with the mean unchanged, keeps it
+    private against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
     """
     witness, loss, scope = bound.witness, bound.loss, bound.scope
     epsilon, delta = bound.epsilon, bound.delta

@@ -40,12 +40,12 @@ _ROUNDING = 2.0**-44  # more than the rounding of an interpolation's few operati
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tail:
-    """F(t) = P(1 + cos θ <= t) for a uniform direction in R^d and 0 <= t <= 1.
+    """Bounds on F(t) = P(1 + cos θ <= t), 0 <= t <= 1.
 
-    F = ½ I_{t(2−t)}((d − 1)/2, ½), in balls at the `nodes`. The density of the cosine is
-    ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F is convex, or
-    concave for d = 2. Between nodes, a chord lies on one side of F, and the extended previous chord
-    on the other.
+    θ is the angle between a uniform direction in R^d and a fixed one. F = ½ I_{t(2−t)}((d − 1)/2,
+    ½), in balls at the `nodes`. The density of the cosine is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0]
+    rises for d >= 3 and falls for d = 2. So F is convex, or concave for d = 2. Between nodes, a
+    chord lies on one side of F, and the extended previous chord on the other.
     """
 
     nodes: Floats
@@ -60,7 +60,7 @@ class Tail:
         return np.where(t > self.nodes[1], line, np.where(t > 0, self.upper[1], 0.0))
 
     def below(self, t: Floats) -> Floats:
-        """Numbers that are certainly <= F(t)."""
+        """Numbers that are certainly <= F(t); t <= 1."""
         line = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
         return np.where(t > self.nodes[1], np.maximum(line, 0.0), 0.0)
 
@@ -72,7 +72,7 @@ class Tail:
 
 @lru_cache(maxsize=4)
 def tail(dimension: int) -> Tail:
-    """The enclosure of F in `dimension` >= 2 dimensions; it takes a few tenths of a second."""
+    """The bounds on F in `dimension` >= 2 dimensions; they take a few tenths of a second."""
     ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
     nodes, lower, upper = [1.0], [0.5], [0.5]
     with precision(128):
@@ -130,11 +130,12 @@ _NUMBERS: Converter[Sequence[int], tuple[int, ...]] = takes(_validate.any_wholes
 class RadialWitness:
     """Dual prices ψ(|x|, |x − v|) in [0, λ] for the shifts |v| = 1 in R^`dimension`.
 
-    notation: a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of the angle between x and
-    v; at x = 0, every ω > ω_l. ψ = Σ_l J_l(a)·1{ω > ω_l}, with ω_l = `levels`·2^−52 ascending in
-    (0, 1). Lengths are in cells of 1/`cells`, a power of two: J_l is constant on a cell. `prices`
-    holds J at the `nodes` (cells 0 = n_0 < n_1 < …). Between two nodes J is interpolated, rounded
-    down; from the last node, ρ, on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
+    notation: x the noise, v a shift, a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of
+    the angle between x and v; at x = 0, ω counts as larger than every ω_l. ψ = Σ_l J_l(a)·1{ω >
+    ω_l}, with ω_l = `levels`·2^−52 ascending in (0, 1). Lengths are in cells of 1/`cells`, a power
+    of two: J_l is constant on a cell. `prices` holds J at the `nodes` (cells 0 = n_0 < n_1 < …).
+    Between two nodes J is interpolated, rounded down; from the last node, ρ, on it is 0. Prices and
+    the `ceiling` λ are in units of 2^−bits.
     """
 
     dimension: int = field(converter=A_NUMBER)
@@ -246,9 +247,10 @@ class RadialWitness:
 class _Moved:
     """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, over every r of some cells.
 
-    notation: h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l} the fall of J_l at e_i, W = cos(U, v).
-    Then |x| is an increasing function of W: |x| < e means W < (e² − r² − 1)/2r. And b = |x − v| =
-    r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l, which increases with r. Hence
+    notation: as in `RadialWitness` and its bound; h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l}
+    the fall of J_l at e_i, W = cos(U, v). Then |x| is an increasing function of W: |x| < e means W
+    < (e² − r² − 1)/2r. And b = |x − v| = r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l,
+    which increases with r. Hence
 
         E[J_l(|x|)·1{ω > ω_l}] = Σ_i D_{i,l} P(|x| < min(e_i, A_l(r))),
 
@@ -277,7 +279,10 @@ class _Moved:
         self._outside = np.maximum(outside, self._uncertain)
 
     def above(self, distribution: Tail) -> Floats:
-        """Upper bounds of the sum in each cell, in units of the prices, to within _SLACK."""
+        """Upper bounds of the sum in each cell, in units of the prices.
+
+        A further relative rounding error of _SLACK is possible, which the caller adds.
+        """
         return self._inside(distribution) + self._rest(distribution)
 
     def _inside(self, distribution: Tail) -> Floats:
@@ -297,7 +302,10 @@ class _Moved:
         )
 
     def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
-        """The T = 1 + cos(U, v) for which |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
+        """The T = 1 + cos(U, v) for which |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once.
+
+        The `boundary` e and `r` are in cells.
+        """
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:

@@ -33,9 +33,9 @@ _LEAST = Fraction(1, 2**40)  # ε is raised to at least this multiple of δ, aga
 def least_variance(budget: Budget) -> arb:
     """A lower bound, as a ball, on the variance of noise that hides a shift of 1.
 
-    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise it is k²f + |f|k²p/w + τ(s − k²p²/w) where p =
-    q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 + 2δ)/(e^ε + 1), f = 1 −
-    τw. This is proved for every k; the best k is where f changes its sign.
+    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise, for a whole k >= 1, it is k²f + |f|k²p/w +
+    τ(s − k²p²/w) where p = q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 +
+    2δ)/(e^ε + 1), f = 1 − τw. This is proved for every k; the best k is where f changes its sign.
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)
@@ -105,7 +105,7 @@ def _ints(row: Floats) -> list[int]:
 
 
 def _polar(matrix: Floats) -> Floats:
-    """The matrix U with the largest tr UᵀM, where M is `matrix`.
+    """The matrix U with orthonormal columns or rows that has the largest tr UᵀM, M the `matrix`.
 
     U has M's shape. Its columns are orthonormal if M is tall, its rows if M is wide.
     """
@@ -119,8 +119,9 @@ def _polar(matrix: Floats) -> Floats:
 def _norm_square(whole: Floats) -> Fraction | None:
     """An upper bound on ‖U‖², U = whole·2^−26; None if U isn't nearly orthonormal.
 
-    The products are integers and a sum of squares only increases, so a sum below 2^53 was exact at
-    every step, in any order; and |Σuv| <= (Σu² + Σv²)/2 holds for every part of the other sums.
+    The products are integers, and a sum of squares only increases. So a sum below 2^53 was exact at
+    every step, in any order. Sums of other products were exact, too: at every step |Σuv| <= (Σu² +
+    Σv²)/2.
     """
     rows, columns = whole.shape
     gram = whole.T @ whole if rows >= columns else whole @ whole.T
@@ -210,8 +211,9 @@ class _BoundTree:
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
     """The integer vectors u_j: of each sum, and of a cell of each parent.
 
-    Returns three lists: u_j of the sums, u_j of a cell at all other cells (the background), and the
-    number that is added at the cell itself (extra). Each u_j has one number for each parent.
+    Returns three lists. The first has u_j of each sum; the second has, for one cell of each parent,
+    u_j at all cells but itself (the background). Each u_j has one number for each parent. The third
+    has, for each parent, the number (extra) to add to u_j at the cell itself.
 
     notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
     parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal for the
@@ -247,7 +249,7 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """The price Σ_i m_i, m_i = Σ_j |M_ij|, in integers.
+    """The price Σ_i m_i over the cells i, in integers, with m_i = Σ_k |M_ik| and M = Σ_j u_j u_jᵀ.
 
     Two cells of parents k and l share the products of all vectors there; a cell's own vector has
     `extra` more at that cell.

@@ -55,7 +55,7 @@ class Effort:
 
     @property
     def limit(self) -> str:
-        """The limit as text for a cache key: searches with an equal limit in work agree."""
+        """The limit as text for a cache key: the work, or "clock" for any limit in seconds."""
         return f"work {self.work}" if self.seconds is None else "clock"
 
     def begin(self) -> Allowance:
@@ -92,7 +92,10 @@ class Allowance:
         return Allowance(work=share * self._work, deadline=deadline, whole=self)
 
     def options(self, *, rows: int, most: float = math.inf) -> dict[str, Any]:
-        """The options that limit `linprog` to this allowance, and to `most` steps."""
+        """The options that limit `linprog` to this allowance, and to `most` steps.
+
+        `rows` is the number of rows of the program, on which the work of a step depends.
+        """
         steps, seconds = min(most, self._work / rows), self._seconds
         options: dict[str, Any] = {}
         if not math.isinf(steps):

@@ -4,8 +4,10 @@ Each function proposes a geometry in floats. The shifts that the noise must hide
 exactly, from the geometry alone (`Geometry.shifts`). A worse proposal costs accuracy, never
 privacy.
 
-notation (theory/noise.md §8): Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has a
-= 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), β (s²), η (s·n), ν (n²).
+notation (theory/noise.md §8): a shift moves the d queries by the vector v, whose sum is s, and the
+number of records by n; Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has a
+= 1/U and b = 1/V, and with the number of records the form α‖v‖² + βs² + 2ηsn + νn². A corner is an
+extreme shift.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ _MISSED = 1e-9  # the relative violation of a constraint that is accepted; it co
 
 
 def least_variance(queries: CountingQueries) -> CountEllipse:
-    """The ellipse of least total variance for `queries`, and for n if it is released.
+    """The ellipse of least total variance for `queries`, with the number of records if released.
 
-    Without n it is the closed form of theory/noise.md §8 for one record that is added or removed,
-    and a search in one unknown for a record that is replaced. No linear map has a smaller variance,
-    for any spherical noise: averaging over permutations makes any map symmetric.
+    Without that number it is the closed form of theory/noise.md §8 for one record that is added or
+    removed, and a search in one unknown for a record that is replaced. No linear map has a smaller
+    variance, for any spherical noise: averaging over permutations makes any map symmetric.
 
     Args:
         queries: The counting queries.
@@ -101,7 +103,9 @@ def _ellipse_for_replaced(queries: CountingQueries) -> CountEllipse:
 
 
 def with_total(queries: CountingQueries) -> CountEllipse:
-    """The ellipse of least total variance in queries and n, by convex programming.
+    """The ellipse of least total variance in the queries and the record count together.
+
+    It is found by convex programming.
 
     Args:
         queries: The counting queries.
@@ -120,7 +124,8 @@ def least_groups(sensitivity: Groups) -> Blocks:
     """The ellipse of least total variance in each of several groups and its row count.
 
     A record that is replaced may leave its group, which is two shifts of an added record, or stay
-    in it, which leaves n unchanged. With only one group n is public, and its noise is wasted.
+    in it, which leaves the row count unchanged. With only one group the row count is public, and
+    its noise is wasted.
 
     Args:
         sensitivity: The groups.
@@ -218,13 +223,13 @@ def lebeda(
 ) -> CountEllipse:
     """Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
 
-    For values up to another `bound` b it is applied to v/b: 2v − bn and C·b·n. Its covariance is
-    Corollary 3.1's.
+    v are the sums of the d queries over the records, n is the number of records. For values up to
+    another `bound` b it is applied to v/b: 2v − bn and C·b·n. Its covariance is Corollary 3.1's.
 
     Args:
         queries: Number of counting queries d.
-        weight: C; default d^¼, which has the smallest error in the queries, (√d + 1)²/(4μ²). A
-            larger C gives n more accurately.
+        weight: C; default d^¼, which has the smallest error in the queries: variance
+            (√d + 1)²/(4μ²) under μ-GDP. A larger C gives n more accurately.
         bound: The largest entry of a record.
 
     Returns:
@@ -247,9 +252,9 @@ def lebeda(
 def grouped(sensitivity: Groups) -> Blocks:
     """Algorithm 2 of Lebeda (2024) for disjoint groups, with its error in η corrected.
 
-    Each group releases 2v − n and C·n: C = d^¼ for records that are added or removed, C = √d for
-    records that are replaced. In the latter case the noise shared by a group's queries has variance
-    1/μ² instead of the printed 4/μ² (theory/noise.md §8).
+    Each group releases 2v − n and C·n as in `lebeda`: C = d^¼ for records that are added or
+    removed, C = √d for records that are replaced. In the latter case, under μ-GDP, the noise shared
+    by a group's queries has variance 1/μ² instead of the printed 4/μ² (theory/noise.md §8).
 
     Args:
         sensitivity: The groups.

@@ -209,7 +209,7 @@ def optimal_radial(question: Question, *, effort: Effort) -> Noise:
 
 
 def integer_task(question: Question) -> Task | None:
-    """The design task on the integers; None for less than 1 or more than MOST_STEPS steps."""
+    """The design task on the integers; None if the sensitivity isn't from 1 to MOST_STEPS."""
     longest = question.radius("l2")  # for one number all norms agree
     steps = math.floor(longest) if longest else 0
     if not 1 <= steps <= MOST_STEPS:

@@ -42,9 +42,9 @@ def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) 
     """Integer weights at 0, 1, … of the best law, which meets `budget` exactly; needs delta > 0.
 
     The weights are built from the end inwards: a_i = ⌊c⁻ a_{i+1}⌋ with c⁻ <= e^ε exposes nothing
-    between. At the end a_N = B and a_{N+1} = x expose B − (c − 1)x of the total S + 2x: x is the
-    smallest integer for which this is at most δ. Raises NotApplicable, for `family`, if there are
-    more than MAX_POINTS weights.
+    between. The end is a_N = B = 2^128 and one smaller weight x = a_{N+1}. If a_{−N} … a_N sum to
+    S, they expose B − (c − 1)x of the total S + 2x; x is the smallest integer for which this share
+    is at most δ. Raises NotApplicable, for `family`, if there are more than MAX_POINTS weights.
     """
     too_long = NotApplicable(
         family=family, why=f"the best noise has more than {MAX_POINTS:,} lattice points"
@@ -141,6 +141,7 @@ _SPREAD = 8  # shifts in the first program, including the longest
 class LatticeProgram:
     """One lattice program; `power` is 1 for mae and 2 for mse; lengths are in sensitivities.
 
+    `cells` is m and `reach` is n. If `structured`, only the rows of the structured form are used.
     Points |i| < `calm` may not be exposed at all, so the law can be lengthened there
     (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until a round
     gains less than `accuracy` of the loss and the law can be repaired at that cost. The repair
@@ -201,7 +202,11 @@ class LatticeProgram:
     def _find_violated(
         self, rows: LatticeRows, active: Bools, solved: LatticeSolution, losses: list[float]
     ) -> Bools:
-        """Mark the rows to add: for each point, source and shift, the two worst violations."""
+        """Mark the rows to add: the two worst violations of each point, each source and each shift.
+
+        A row is violated if its point is exposed, and the shift exposes more than δ in all or the
+        point is nearer than `calm`.
+        """
         masses = np.maximum(solved.columns, 0.0)
         exposed = np.maximum(masses[np.abs(rows.point)] - rows.factor * masses[rows.source], 0.0)
         sums = np.bincount(rows.shift, exposed, minlength=self.cells + 1)
@@ -239,7 +244,7 @@ class LatticeProgram:
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
     def _run_solver(self, rows: LatticeRows, allowance: Allowance) -> Any:
-        """Scipy's result for these rows; None if it fails within the allowance."""
+        """Scipy's result for these rows; None if no method solves the program in the allowance."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
         count = len(rows.shift)

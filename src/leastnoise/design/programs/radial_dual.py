@@ -69,7 +69,9 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _DualSearch:
-    """A search: `nodes` in cells, `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l.
+    """A search for prices: `nodes`, `levels` and `cells` as in `RadialWitness`.
+
+    `radii` are the nodes in sensitivities, and `angles` the θ_l with ω_l = cos θ_l.
 
     `delta` is the δ of the programs, and `true_delta` is the δ of the budget.
     """
@@ -157,7 +159,7 @@ class _DualSearch:
         return samples[samples > 0]
 
     def _cuts(self, values: Floats, level: float, samples: Floats) -> Floats:
-        """The radii of cells where the proof falls short of `level`, and locally most."""
+        """The radii of cells where the proof falls short of `level`, more than in cells beside."""
         before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
         short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
         cells = np.nonzero(short)[0]
@@ -182,7 +184,10 @@ class _DualSearch:
     def _solve(
         self, matrix: Any, samples: Floats, margin: Floats, allowance: Allowance
     ) -> tuple[float, Floats] | None:
-        """The optimum z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
+        """The optimum z and the prices; None if the solver failed.
+
+        The unknowns are δ·J, row by row, then z and δλ.
+        """
         from scipy.optimize import linprog  # noqa: PLC0415
         from scipy.sparse import csr_matrix, eye, hstack, kron, vstack  # noqa: PLC0415
 

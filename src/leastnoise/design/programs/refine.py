@@ -97,7 +97,10 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
 
 
 def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
-    """Yield increasing numbers of cells per sensitivity to try; the integers have one lattice."""
+    """Yield increasing numbers of cells per sensitivity to try.
+
+    For noise on the integers it is the only number possible, the sensitivity in steps.
+    """
     if task.scope == "integer":
         yield task.steps
         return
@@ -180,7 +183,7 @@ class _Rough:
         )
 
     def calm(self, cells: int) -> int:
-        """The number of points around the centre at which no privacy loss needs to exceed ε."""
+        """A number n such that no privacy loss needs to exceed ε at the lattice points |i| < n."""
         return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
 
 
@@ -250,8 +253,9 @@ def _repair_law(
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """The solver's law, repaired to be private, and the relative growth of its loss.
 
-    Points near the centre that are slightly exposed are covered, if that costs at most `dearest`.
-    The remaining exposure is repaired by a mixture. Returns None and inf if there is no law.
+    Slightly exposed points near the centre are covered if the loss grows by at most the share
+    `dearest`. Then the law is lengthened to the budget's δ. The remaining exposure is repaired by a
+    mixture. Returns None and inf if there is no law.
     """
     factor, _ = exponential_between(task.budget.epsilon, bits=FACTOR_BITS)
     program, periods = solved.program, rough.periods
@@ -285,7 +289,7 @@ def mend(
     """The law of these weights, mixed with another if it isn't private, and the growth of its loss.
 
     δ is convex in the law: a mixture with a law for half of δ, whose share is just large enough,
-    meets δ at every shift (theory/noise.md §4).
+    meets δ at every shift (theory/noise.md §4). Returns None and inf if no law results.
     """
     law, excess = examine_law(task, cells, masses)
     if law is not None or not 0 < excess < math.inf:
@@ -304,7 +308,11 @@ def mend(
 def examine_law(
     task: Task, cells: int, masses: tuple[int, ...]
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """The law of these weights if its exact δ is in the budget, and the relative excess of δ."""
+    """The law of these weights, and the relative excess of its exact δ over the budget's δ.
+
+    The law is None unless its δ is proved to be in the budget. At δ = 0, and for too many weights,
+    nothing is computed, and the result is None and 0.
+    """
     if not task.budget.delta or len(masses) > MAX_POINTS:
         return None, 0.0
     epsilon = task.budget.epsilon

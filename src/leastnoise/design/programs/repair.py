@@ -1,4 +1,8 @@
-"""Round a solver's floats to integers: dual prices that prove a bound, and masses of laws."""
+"""Round a solver's floats to integers: dual prices that prove a bound, and masses of laws.
+
+notation: as in `program`; λ_j, ψ_{j,i} and G_i as in `Witness`; cost_i = |ih|^p. A shift exposes
+the part of a mass that exceeds e^ε times the mass which is shifted there.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,8 @@ _SHARE_BITS = 64
 def make_witness(solved: LatticeSolution) -> Witness:
     """Turn the solver's prices into a witness, which proves a bound even if they are inexact.
 
-    A multiplier that is too small for its prices is raised, which costs δ times as much.
+    A multiplier λ_j below one of its prices is raised to it, which lowers the bound by δ times as
+    much.
     """
     program = solved.program
     prices = np.maximum(solved.dense_prices(), 0.0)
@@ -136,7 +141,7 @@ def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int)
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """Insert `periods` sensitivities into the law, so that no point nearer than `calm` is exposed.
+    """Insert periods of one sensitivity into the law; no point nearer than `calm` is exposed then.
 
     Between centre and end the best law falls by exactly e^ε per sensitivity. Inserting t such
     periods, and scaling everything beyond by e^−εt, scales all that a shift exposes by the same

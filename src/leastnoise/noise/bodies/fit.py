@@ -59,17 +59,17 @@ def k_norm(question: Question) -> KNorm:
 
 
 def k_staircase(question: Question) -> KStaircase:
-    """The staircase in N with the best γ, unless `fixed` sets γ."""
+    """The staircase in N with the γ of least loss, unless `fixed` sets γ."""
     return law_with_loss(KStaircase, question, pure_epsilon(KStaircase, question))
 
 
 def two_sided_staircase(question: Question) -> TwoSidedStaircase:
-    """The staircase in P and Q with the best core, unless `fixed` sets the core."""
+    """The staircase in P and Q with the core of least loss, unless `fixed` sets the core."""
     return law_with_loss(TwoSidedStaircase, question, pure_epsilon(TwoSidedStaircase, question))
 
 
 def two_sided_laplace(question: Question) -> TwoSidedLaplace:
-    """The smooth law in P and Q with the best core, unless `fixed` sets the core."""
+    """The smooth law in P and Q with the core of least loss, unless `fixed` sets the core."""
     return law_with_loss(TwoSidedLaplace, question, pure_epsilon(TwoSidedLaplace, question))
 
 
@@ -81,7 +81,7 @@ def pure_epsilon(family: type[VectorNoise], question: Question) -> Fraction:
 
 
 def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
-    """The law of `family` with the largest privacy loss `largest`, and the best γ or core."""
+    """The law of `family` with the privacy loss `largest`, at the γ or core of least error."""
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
         raise NotApplicable(family=family.name, why=family.no_form(question.sensitivity))
@@ -101,9 +101,9 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
 
 @lru_cache(maxsize=64)  # a later release of the same queries asks for it again
 def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) -> Any:
-    """The law of `family` on the body or set `form` with the γ or core of the smallest `loss`.
+    """The law of `family` on the body or set `form`, with the γ or core of the smallest `loss`.
 
-    `largest` is its largest privacy loss.
+    `largest` is the law's largest privacy loss, and `loss` its expected error.
     """
     _, first, law_at = _SHAPES[family]
     least, most = _LIMITS[family]
@@ -159,7 +159,7 @@ def _smallest_shape(dimension: int, epsilon: float) -> float:
 
 
 def _grid_between(low: float, high: float) -> list[float]:
-    """The starting points of a search, each at most 1.4 times the previous one."""
+    """Starting points of a search from `low` to `high`, each at most 1.4 times the previous one."""
     count = 2 + math.ceil(math.log(high / low) / math.log(1.4))
     return np.geomspace(low, high, count).tolist()
 
@@ -169,7 +169,7 @@ def _gammas(dimension: int, epsilon: float) -> list[float]:
 
 
 def _cores(dimension: int, epsilon: float) -> list[float]:
-    """Cores around 0.3·d/ε + 0.1, where the best cores of counts lie (theory/bodies.md §3)."""
+    """Cores around 0.3·D/ε + 0.1, where the best cores of counts lie (theory/bodies.md §3)."""
     typical = 0.3 * dimension / epsilon + 0.1
     low = max(min(_smallest_shape(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
     return _grid_between(low, 16 * typical)
@@ -220,9 +220,9 @@ _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 def several(task: SeveralReleases) -> VectorNoise:
     """The law for several releases together, with the largest ε₀ that is proved to meet δ.
 
-    ε₀ is the largest privacy loss of one release. It may always be ε/k (amplified by sampling, if
-    any), and at δ = 0 it can't be larger. Raises NotApplicable for laws that are not purely
-    private.
+    ε₀ is the largest privacy loss of one release. For k releases of all rows it may always be ε/k,
+    for samples the larger ε₀ that sampling amplifies to ε/k. At δ = 0 it can't be larger. Raises
+    NotApplicable for laws that are not purely private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -306,7 +306,7 @@ def _untruncated_loss(question: Question) -> float | None:
 def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """The γ of least loss, and the smallest radius R at this γ."""
+    """The γ of least loss, or the given `gamma`, and the smallest radius R at this γ."""
     epsilon = float(budget.epsilon)
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     cut = CutStaircase(

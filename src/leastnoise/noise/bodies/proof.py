@@ -55,7 +55,7 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
 
 
 def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X_i > t), t >= 0, for K-norm noise on a box.
+    """Enclose P(X_i > t), t >= 0, i = coordinate, for K-norm noise on a box.
 
     notation: q numbers, b = bounds[i], c = t/(b·scale), Q(m, c) = e^(−c) Σ_(j<m) c^j/j!. The
     probability is half of Q(q, c) − (c/q)·Q(q − 1, c) = e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose
@@ -137,10 +137,13 @@ def _largest(values: Iterable[arb]) -> arb:
 
 
 def _corner(queries: int, ones: int, gap: Fraction) -> arb:
-    """Enclose δ for the shift by a corner with `ones` ones, at ε₀ − ε = gap > 0.
+    """Enclose δ(ε) for the shift by a corner with `ones` ones and otherwise zeros.
 
-    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y), l = d + 1 − j, P the regularised
-    lower incomplete gamma function and p the polynomial of `_overlap` (theory/bodies.md §1).
+    `gap` is ε₀ − ε > 0.
+
+    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y) for d = queries, j = ones, l = d + 1
+    − j. P is the regularised lower incomplete gamma function, and p the polynomial of `_overlap`
+    (theory/bodies.md §1).
     """
     d, j = queries, ones
     share = Fraction(2**d * math.factorial(j) * math.factorial(d + 1 - j), math.factorial(d + 1))
@@ -206,7 +209,7 @@ def _power_sums(decay: Fraction, power: int) -> list[arb]:
 
 
 def _shifted_sum(powers: list[arb], first: Fraction) -> arb:
-    """Enclose Σ_{k>=0} q^k (k + a)^D for a = `first` >= 0, from the sums B_0 … B_D."""
+    """Enclose Σ_{k>=0} q^k (k + a)^D for a = `first` >= 0, from `powers`: the sums B_0 … B_D."""
     d, a = len(powers) - 1, ball(first)
     return sum((math.comb(d, n) * power * a ** (d - n) for n, power in enumerate(powers)), arb(0))
 
@@ -239,7 +242,7 @@ def _variation_by_waves(noise: KStaircase) -> arb:
 def _variation_by_steps(noise: KStaircase) -> arb:
     """Enclose the bound of `_total_variation` by adding the sums step by step.
 
-    The first sum is cut off, and the rest of the second sum is at most a geometric series. The
+    The numerator is cut off, and the rest of the denominator is at most a geometric series. The
     result is 1 if there are too many steps.
     """
     d, gamma = noise.dimension, noise.gamma
@@ -262,7 +265,7 @@ def _variation_by_steps(noise: KStaircase) -> arb:
 
 
 def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of the law, which is the same for every shift that it hides."""
+    """The largest finite privacy loss of the law over all shifts that it hides."""
     del shift
     return noise.largest_loss
 

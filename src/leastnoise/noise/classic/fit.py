@@ -106,7 +106,7 @@ _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # in ln(1/scale)
 
 
 def huber_search(question: Question) -> FlippedHuber:
-    """The law of scale 1 with the corner of least loss, at the smallest γ that meets δ.
+    """The law of scale 1 with the corner α/γ of least loss, at the smallest γ that meets δ.
 
     `fixed` may set alpha or gamma; the other then follows from the budget. If it sets both, the
     scale follows. Raises NotApplicable if gamma is too small for any alpha, or if ε and δ are both
@@ -194,7 +194,7 @@ def _add_margin(gamma: Fraction) -> Fraction:
 
 
 def _to_float(number: Fraction) -> Fraction:
-    """Round `number` to a float, so that it is short when stored and printed."""
+    """Round `number` to the nearest float, as a Fraction; it is short when stored and printed."""
     return Fraction(float(number))
 
 
@@ -331,6 +331,6 @@ def _log_delta_of_several(corner: float, shift: float, question: Question) -> fl
 
 
 def _exponent(x: NDArray[np.float64], corner: float) -> NDArray[np.float64]:
-    """ρ(|x|), which is −ln of the density up to a constant, for α = corner and γ = 1."""
+    """−ln of the flipped Huber density up to a constant: ρ(|x|) for α = corner and γ = 1."""
     lengths = np.abs(x)
     return np.where(lengths <= corner, corner * lengths, (lengths**2 + corner**2) / 2)

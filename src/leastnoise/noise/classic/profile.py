@@ -109,8 +109,9 @@ def laplace_difference(
 ) -> float:
     """The t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
 
-    The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. For r near 1
-    digits cancel. There the result is max(r, 1) times the t for r = 1, which is slightly too large.
+    notation: r = ratio. The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t)
+    for r = 1. For r near 1 digits cancel. There the result is max(r, 1) times the t for r = 1,
+    which is slightly too large.
     """
     del noise, coordinates
     square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
@@ -135,9 +136,12 @@ def laplace_difference(
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
-    """Ln δ(ε), to about 2e-15; 0 if no output is possible with and without the shift (t >= 2a).
+    """Ln δ(ε) of truncated Laplace noise, to about 2e-15.
 
-    `excess` = t − ε is given in addition to t = shift_ratio, since either may hold the digits of δ.
+    It is 0 for t >= 2a, a = radius, where no output is possible both with and without the shift.
+
+    `excess` = t − ε is given in addition to t = shift_ratio, the shift in scales, since either may
+    hold the digits of δ.
     """
     t, a = shift_ratio, radius
     if t >= 2 * a:
@@ -282,7 +286,7 @@ class _Sweep:
 
 @cache
 def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for [0, 1], in parts that shrink towards both ends."""
+    """Quadrature nodes and weights for [0, 1], in parts that shrink towards both ends."""
     ends = [0.0, *(_GRADING[:0:-1] / 2), 0.5, *(1 - _GRADING[1:] / 2), 1.0]
     nodes = 32  # exact to 1e-16 for exponents up to 100 over a part
     rules = [gauss_legendre(a, b, nodes=nodes) for a, b in pairwise(ends)]

@@ -21,7 +21,10 @@ def gaussian_delta_ball(noise: Gaussian, *, shift: Fraction, epsilon: Fraction) 
 
 
 def gaussian_tails(noise: Gaussian, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
-    """Enclose P(Z > loss) and Q(Z > loss) of the loss Z ~ N(±μ²/2, μ²), μ = shift/scale."""
+    """Enclose P(Z > loss) and Q(Z > loss) of the privacy loss Z.
+
+    Z ~ N(μ²/2, μ²) before the shift (P), and N(−μ²/2, μ²) after it (Q); μ = shift/scale.
+    """
     mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
     t = ball(loss) / mu - mu / 2
     return (t * root_half).erfc() / 2, ((t + mu) * root_half).erfc() / 2

@@ -31,9 +31,12 @@ def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
 
 
 _LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
-"""The least standard deviation of a share, in grid steps, and the most shares of the proof."""
+"""Limits of the proof: the least standard deviation of a share, in grid steps; the most shares."""
 _DISTANCE = Fraction(1, 1 << 6000)
-"""A bound on the total variation d·e^(−4s²), for d <= 2^53 coordinates and s >= 2^10 grid steps."""
+"""A bound on the `distance` of shares, d·e^(−4s²) (theory/release.md §8).
+
+It holds for d <= 2^53 coordinates, and shares with a standard deviation of s >= 2^10 grid steps.
+"""
 _ROOT_BITS = 64
 
 
@@ -109,5 +112,5 @@ def _share_of_tail(c: Fraction) -> arb:
 
 
 def _outside(c: Fraction) -> arb:
-    """P(|Z| > c) of a standard normal Z."""
+    """Enclose P(|Z| > c) of a standard normal Z."""
     return (ball(c) / arb(2).sqrt()).erfc()

@@ -64,7 +64,7 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
 
 
 def _tilt(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
-    """The logarithm of Σ w e^(tilt·z), and the tilted law."""
+    """The logarithm of Σ_i w_i e^(tilt·z_i), w = e^logs, and the tilted law ∝ w_i e^(tilt·z_i)."""
     exponents = logs + tilt * z
     largest = float(exponents.max())
     weights = np.exp(exponents - largest)

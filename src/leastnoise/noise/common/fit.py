@@ -47,7 +47,10 @@ PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of Gaussian noise, by a root search in ln(1/σ) for Balle & Wang's δ (2018)."""
+    """The smallest σ of Gaussian noise for shifts of length 1.
+
+    It is found by a root search in ln(1/σ) for Balle & Wang's δ (2018).
+    """
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
@@ -66,7 +69,10 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest scale b of Laplace noise, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2)."""
+    """The smallest scale b of Laplace noise for shifts of length 1.
+
+    It is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
+    """
     del dimension
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -75,7 +81,7 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of the l2 mechanism, by a root search in ln(1/σ − ε).
+    """The smallest σ of the l2 mechanism for shifts of length 1, by a root search in ln(1/σ − ε).
 
     It is 1/ε if that is within 1e-9 of the smallest σ.
     """
@@ -166,8 +172,8 @@ class CutStaircase:
     `outside(a, b)` is the share of the volume of aK outside the shifted bK, a <= b, for the worst
     shift.
 
-    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position of R is R −
-    e_{m−1}, in (0, 1] (R/γ if m = 0).
+    notation: d = dimension, e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position
+    of R is R − e_{m−1}, in (0, 1] (R/γ if m = 0).
 
     The law is a mixture of uniform laws on e_j·K with weights π_j ∝ (1 − e^−ε) e^−εj e_j^d for
     j < m, π_m ∝ e^−εm R^d. δ is the mass of the last two bodies outside the shifted copy. It

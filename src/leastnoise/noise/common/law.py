@@ -92,7 +92,7 @@ class RadialStepNoise(Noise):
 
     @cached_property
     def ball_masses(self) -> NDArray[np.float64]:
-        """The π_j, as floats of shape (n,)."""
+        """The probabilities π_j of the balls, as floats of shape (n,)."""
         return self.steps.ball_masses(self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -131,10 +131,13 @@ NEGLIGIBLE = 45.0  # terms and tails below e^−45 of the largest are omitted
 
 
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
-    """Convert a decay to an exact number, for sums of `powers` powers up to about `dimension`.
+    """Convert the decay of a staircase in R^dimension to an exact number.
 
-    Raises InvalidArgument for a decay whose sums are too long, since it is small compared with the
-    dimension. Then a staircase has the same error as the exponential law, to all digits.
+    The staircase's moments take the sums Σ_k e^(−decay·k) (k + a)^j for `powers` values of j up to
+    about `dimension`.
+
+    Raises InvalidArgument for a decay so small, compared with the dimension, that these sums are
+    too long. Then a staircase has the same error as the exponential law, to all digits.
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
@@ -149,13 +152,13 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
 
 
 def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
-    """The approximate number of terms in the sums of `powers` powers up to about `dimension`."""
+    """The approximate number of terms in all sums of `step_decay`."""
     low, high = _window(0.0, float(decay), dimension)
     return powers * (high - low)
 
 
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
-    """The range of k outside which terms q^k (k + a)^j are at most e^−45 of the largest.
+    """The range of k outside which terms e^(−εk) (k + a)^j are at most e^−45 of the largest term.
 
     Let ε = decay, a = first, j = power and x = ε(k + a). x^j e^(−x) is largest at x = j. On the
     left it falls at least like a normal density of variance j, and on the right like a normal
@@ -184,7 +187,10 @@ _MOST_POWER = 200  # the largest power; its coefficients are floats, at quadrati
 
 
 def _log_sum(first: float, decay: float, power: int) -> float:
-    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula."""
+    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula.
+
+    q, a and j are as in `log_step_sums`.
+    """
     low, high = _window(first, decay, power)
     if high - low <= _MANY_TERMS:
         return _log_sum_of_terms(first, decay, power)
@@ -223,7 +229,7 @@ def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
 
 @lru_cache(maxsize=16)  # a search tries many first steps at one decay
 def _scaled_power_sums(decay: float, power: int) -> NDArray[np.float64]:
-    """The scaled sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
+    """The sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power; q = e^(−decay), 0⁰ = 1.
 
     As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!)
     b_{n−i}; all terms are positive.

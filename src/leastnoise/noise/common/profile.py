@@ -39,6 +39,8 @@ SMALL_TERM = 1e-18  # a series ends with a term this small, relative to its larg
 def cap(dimension: int, half: Floats) -> Floats:
     """The probability P(W > w) of a cap, for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
 
+    W is a coordinate of a uniform direction.
+
     >>> cap(3, np.array([0.0, 0.25, 0.5])).tolist()
     [0.0, 0.25, 0.5]
     """
@@ -57,6 +59,8 @@ def cap(dimension: int, half: Floats) -> Floats:
 
 def slab(dimension: int, cosine: Floats) -> Floats:
     """The probability P(|W| < w) of a slab, for w = `cosine` in [0, 1]; dimension >= 3.
+
+    W is a coordinate of a uniform direction.
 
     >>> slab(3, np.array([0.0, 0.25, 1.0])).round(9).tolist()
     [0.0, 0.25, 1.0]
@@ -143,7 +147,9 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """The value of ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ.
+    """The value of ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14.
+
+    notation: μ = shift_ratio = Δ/σ.
 
     The textbook difference Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, loses all digits for small μ. It
     equals ∫₀^∞ φ(t+x)(1 − e^(−μx)) dx (the expectation of (1 − e^(ε−L))₊ over the privacy loss L),
@@ -208,10 +214,11 @@ _SPHERICAL_LAPLACE_CUT = 140.0  # twice the exponent at which an integrand is dr
 
 
 def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
-    """Return ln δ(ε), to about 1e-13, for dimension >= 2; −inf for excess <= 0 (pure DP).
+    """Return ln δ(ε) of the l2 mechanism to about 1e-13, dimension >= 2; −inf for excess <= 0.
 
-    δ = ∫₀^θ₀ (1 − e^(ε − a cos θ)) p(θ) dθ, cos θ₀ = ε/a. The argument is `excess` = a − ε instead
-    of a, since near the pure guarantee all digits of δ are in this difference.
+    With a = Δ/σ and the density p of the angle θ, δ = ∫₀^θ₀ (1 − e^(ε − a cos θ)) p(θ) dθ, cos θ₀ =
+    ε/a. The argument is `excess` = a − ε instead of a, since near the pure guarantee (excess = 0)
+    all digits of δ are in this difference.
     """
     if excess <= 0:
         return -math.inf
@@ -231,7 +238,7 @@ def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float
 
 @dataclass(frozen=True, kw_only=True)
 class _AngleLaw:
-    """The density of θ up to a constant, always relative to its value at some angle."""
+    """The density p of the angle θ for z = Δ/2σ, always relative to its value at some angle."""
 
     dimension: int
     z: float
@@ -306,10 +313,11 @@ def log_sine(theta: _Angles) -> _Angles:
 
 
 def bessel_ratio(twice_order: int, z: float) -> float:
-    """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, by its forward recurrence.
+    """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, K the modified Bessel function.
 
-    ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an error by ρ_ν ρ_{ν+1} < 1. So any value in
-    [0, 1] some orders below ν is a good start. For a small ν it starts exactly at order −½ or 0.
+    It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an
+    error by ρ_ν ρ_{ν+1} < 1. So any value in [0, 1] some orders below ν is a good start. For a
+    small ν the recurrence starts exactly at order −½ or 0.
     """
     nu = twice_order / 2
     half = nu / 2  # errors shrink less at lower orders, so the rate at half the order is used
@@ -373,7 +381,7 @@ class _LevelHeight:
     shifted: bool
 
     def log_above(self, other: _LevelHeight) -> float:
-        """Return ln of this height over the other, from an exact difference of exponents."""
+        """Return ln(this height / the other height), from an exact difference of exponents."""
         ratio = 0.0 if self.weight == other.weight else math.log(self.weight / other.weight)
         return ratio + float(self.exponent - other.exponent)
 
@@ -410,7 +418,9 @@ def _lower_last(height: _LevelHeight, other: _LevelHeight) -> int:
 
 
 def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
-    """Return the share of the ball of radius a outside the ball of radius b >= a, `shift` away.
+    """Return the share of a ball of radius a that is outside a ball of radius b >= a.
+
+    Their centres are t = `shift` apart, in d = `dimension` dimensions.
 
     The spheres meet in a plane at the distance α = (a² − b² + t²)/(2t) from the first centre, at
     the cosines α/a and (t−α)/b. The result is the part of the first ball before that plane minus

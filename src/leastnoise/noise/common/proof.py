@@ -30,7 +30,10 @@ def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
 
 
 def delta_of_excess(excess: Fraction) -> arb:
-    """Enclose δ(ε) = 1 − e^(−excess/2), excess = shift/b − ε; exactly 0 for excess <= 0."""
+    """Enclose δ(ε) of Laplace noise, 1 − e^(−excess/2); exactly 0 for excess <= 0.
+
+    `excess` is shift/b − ε, the largest loss minus ε.
+    """
     return -ball(-excess / 2).expm1() if excess > 0 else arb(0)
 
 
@@ -65,13 +68,19 @@ MOST_UNEVEN_STEPS = 300
 
 
 def most_steps(part: Releases, *, even: bool) -> int:
-    """The largest number of steps that is proved; `even` if losses are multiples of one loss."""
+    """The largest number of steps for which a proof of `part` is tried.
+
+    `even` is True if all losses are multiples of one loss, which makes compositions fast.
+    """
     quick = part.compositions == 1 or (even and part.sampling_rate == 1)
     return MAX_STEPS if quick else MOST_UNEVEN_STEPS
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """The reason why a proof isn't tried, if its `work` exceeds `most`; else None."""
+    """The reason why a proof isn't tried, if its `work` exceeds `most`; else None.
+
+    `what` names the work.
+    """
     if work <= most:
         return None
     return f"its proof takes too long: {what} is above {most:,}, the most that is proved"

@@ -5,8 +5,8 @@ more. So it takes little time to show that a search and a proof, which take seco
 smaller loss. For several releases only the proof takes seconds, and the search shows if it is worth
 while.
 
-notation: the centres of neighbouring kernels are 1, the sensitivity, apart; σ their width; K =
-modes.
+notation: the centres of neighbouring kernels are 1, the sensitivity, apart; σ is the width of a
+kernel.
 """
 
 from __future__ import annotations
@@ -102,14 +102,15 @@ def _gaussian_sigma(question: Question) -> float:
 
 
 def _loss_of_gaussian(question: Question, sigma: float) -> float:
-    """The loss of Gaussian noise; no law of kernels of this width has a smaller loss."""
+    """The loss of Gaussian noise of this σ; no law of kernels of this width has a smaller loss."""
     return sigma**2 if question.loss is Loss.MSE else sigma * math.sqrt(2 / math.pi)
 
 
 def _narrowest(question: Question) -> float:
     """A lower bound on the σ for which one release with two or more kernels meets the budget.
 
-    Let E = erfc(1/(4√2·σ)), and A the points within ¼ of a kernel's centre. X is in A with a
+    Let E = erfc(1/(4√2·σ)), the probability that a normal variable of standard deviation σ is
+    beyond ±¼. Let A be the points within ¼ of a kernel's centre. The noise X is in A with a
     probability of at least 1 − E. X + ½ is in A with a probability of at most 2E (E, if the kernels
     aren't cut off at 0). So δ >= 1 − E − 2e^ε E.
     """
@@ -120,9 +121,10 @@ def _narrowest(question: Question) -> float:
 
 
 def _list_modes(question: Question) -> list[int]:
-    """The numbers of modes that a search would try, in its order.
+    """The numbers of modes 1, …, n that a search would try, in its order.
 
-    With more modes, further kernels have less than a thousandth of δ together, or aren't searched.
+    n is MOST_MODES, or a smaller number beyond which all further kernels together have less than a
+    thousandth of δ.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     enough = -math.log(delta) / epsilon
@@ -131,7 +133,10 @@ def _list_modes(question: Question) -> list[int]:
 
 
 def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> bool:
-    """True if the mixture with this loss meets the budget at the shifts in `_TESTED_SHIFTS`."""
+    """True if a mixture with this loss may meet the budget: at `_TESTED_SHIFTS` it does.
+
+    False, too, if its σ would be below `narrowest`, the smallest σ that may meet the budget.
+    """
 
     def excess(sigma: float) -> float:
         law = GaussianMixture(

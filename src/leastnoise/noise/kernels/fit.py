@@ -30,9 +30,9 @@ _AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of
 
 
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
-    """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
+    """Raise NotApplicable if no law with these modes can be proved for the budget.
 
-    It tests a law that is about as narrow as any law that meets the budget.
+    It is called before a search, and tests a law about as narrow as any that meets the budget.
     """
     sigma = Fraction(narrowest_sigma(question.budget.epsilon))
     why = why_not_kernels(
@@ -53,8 +53,9 @@ def least_scale(
 
     `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. Let H be δ(ε) of a single
     shift, as a function of this shift. The search starts at a σ that is too small, and follows the
-    highest peak of H to the σ where it meets δ. If another peak is higher there, it follows that
-    peak, and so on. `guess` is the start if H at the longest shift is below δ for every σ.
+    highest peak of H to the σ where it meets the budget's δ. If another peak is higher there, it
+    follows that peak, and so on. `guess` is the start if H at the longest shift is below δ for
+    every σ.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
@@ -97,7 +98,7 @@ def narrowest_sigma(epsilon: Fraction) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    """The search for σ, with functions of ln(1/σ)."""
+    """The root search of `least_scale`, in ln(1/σ)."""
 
     law_with: Callable[[float], Kernels]
     question: Question
@@ -107,7 +108,7 @@ class _Problem:
         return float(self.question.budget.epsilon)
 
     def over(self, log_delta: float) -> float:
-        """The excess of ln δ over its target, which is slightly below the budget's ln δ."""
+        """The excess of `log_delta` over its target, which is slightly below ln δ of the budget."""
         delta = self.question.budget.delta
         cancels = self.law_with(1.0).modes > 1
         # The proof in floats has a gap: 3e-16 absolute if large masses cancel. It adds far less
@@ -172,7 +173,7 @@ class _Problem:
         return math.expm1(self.over(peaks.log_delta) / 2)
 
     def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
-        """The peak near `share` times the longest shift; None if no peak is near."""
+        """The peak near `share` times the longest shift, at this ln(1/σ); None if none is near."""
         law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
         # limits for the peak: as σ grows it usually moves towards the longest shift
         back, onward = 0.3, 20
@@ -200,7 +201,7 @@ class _PeakPosition:
 
 
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
-    """The law of wider kernels with the same centres, whose δ is smaller.
+    """The law with kernels wider by `factor` at the same centres; its δ is smaller.
 
     If the spacing grew too, as in `scaled`, a peak of δ at a shorter shift might remain.
     """
@@ -247,9 +248,10 @@ def limit_of(law: GaussianMixture, question: Question) -> str | None:
 
 
 def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
-    """The smallest K whose outermost weight w_K is at most δ, or MOST_MODES if it is larger.
+    """The smallest number of modes whose outermost kernel has a weight <= δ, at most MOST_MODES.
 
-    A shift by the spacing moves the outermost component to a place where the law has little mass.
+    A shift by the spacing moves the outermost kernel to where the law has little mass. So δ is at
+    least about its weight.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):

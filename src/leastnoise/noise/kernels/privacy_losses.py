@@ -1,11 +1,12 @@
 """Losses on a lattice for sums of Gaussian kernels, whose worst shift may change with ε.
 
-notation (as in `proof`): lengths in σ, w the step of the table of densities, H(φ) the hockey-stick
-divergence at shift φ, α = e^ε. An item is the interval between two points of the table. On an item
-f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So (f(y + φ)
-− αf(y))₊ is at most Σ(p_k − αq_k)₊B_k, and ∫B_k is a sixth of the item. Hence H(φ) at *every* ε is
-at most H of the atoms (p_k, q_k)/6 times the item's width. Their sums are computed once. The two
-densities follow from the atoms by noise that is narrower than an item, so the bound is tight.
+notation (as in `proof`): f the density, lengths in σ, w the step of the table of f, H(φ) the
+hockey-stick divergence at shift φ, α = e^ε. An item is the interval between two points of the
+table. On an item f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and
+q_k. So (f(y + φ) − αf(y))₊ is at most Σ(p_k − αq_k)₊B_k, and ∫B_k is a sixth of the item. Hence
+H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's width. Their sums are
+computed once. The two densities follow from the atoms by noise that is narrower than an item, so
+the bound is tight.
 
 Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once: f(y + φ) > αf(y)
 is possible only on the items with the largest losses. The supremum over the shifts is the profile
@@ -70,7 +71,7 @@ def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Los
 def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Atoms whose δ is nowhere above the δ of `noise` at one shift.
 
-    Among the shifts that `upper` evaluates first, it is the shift with the largest area under δ(ε).
+    The chosen shift has the largest area under δ(ε) among the shifts that `upper` evaluates first.
     The bound holds for any shift and for any merging of outputs.
     """
     shifts = shifts_of(noise, shift)
@@ -298,7 +299,11 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Lower bounds on the masses of P and upper bounds on the masses of Q, by parts of items."""
+    """Bounds on the masses of parts of items: lower bounds under P, and upper bounds under Q.
+
+    P has the density f(y + shift), and Q the density f(y). Parts with the bound 0 under P are left
+    out.
+    """
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
     pieces = QuinticSums(table=table, still=table.row(Fraction(0)))
@@ -312,7 +317,7 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
 
 
 def _decay(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """The decay, which is the loss of many outputs if the shift is the spacing."""
+    """The law's `decay`, which is the loss of many outputs if the shift is the spacing."""
     del shift
     return noise.decay
 

@@ -1,10 +1,10 @@
 """Sums of Gaussian kernels for several releases: decay of the weights, number and width of kernels.
 
-With a decay of ε/k the losses of each release are about integer multiples of ε/k, as for noise in
-steps, and the largest losses just add up to ε. With a faster decay kernels overlap more and the
-tails matter; in the limit there is one Gaussian. The best decay is searched in floats. The proved
-bound on δ then gives σ: δ decreases in σ, as a wider law is a narrower law plus an independent
-Gaussian (approximately, if folded).
+Let k be the number of releases. With a decay of ε/k the losses of each release are about integer
+multiples of ε/k, as for noise in steps. Losses of ε/k in all releases add up to just ε. With a
+faster decay kernels overlap more and the tails matter; in the limit there is one Gaussian. The best
+decay is searched in floats. The proved bound on δ then gives σ: δ decreases in σ, as a wider law is
+a narrower law plus an independent Gaussian (approximately, if folded).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
     For samples, decay and number of kernels are fitted to fewer releases of all rows. There are as
-    many releases as samples that contain a given record, on average. Their budget is the budget
-    that the Gaussian noise for the samples meets in them. Raises InvalidArgument for a fixed
-    spacing.
+    many releases as samples that contain a given record, on average. The budget for these is what
+    the Gaussian noise, calibrated for the samples, meets in them. Raises InvalidArgument for a
+    fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question
@@ -144,8 +144,9 @@ class _KernelsProblem:
     def _sufficient_modes(self, decay: Fraction) -> int:
         """The number K of modes at which a search starts.
 
-        It is a given K, 1 if folded, or 0 for a single Gaussian. Otherwise it is the smallest K
-        whose outermost kernels have a weight of at most δ/k each, for k releases.
+        It is 1 if the law is folded, K if `fixed` sets it, and 0 for a single Gaussian. Otherwise
+        it is the smallest K whose outermost kernels have a weight of at most δ/k each, or
+        MOST_MODES.
         """
         if self.family.folded:
             return 1
@@ -182,7 +183,10 @@ class _KernelsProblem:
         return self.question.loss.of(self.fitted[decay, modes])
 
     def _over(self, decay: Fraction, modes: int) -> Callable[[float], float]:
-        """An estimate of ln δ minus its target, as a function of ln(1/σ)."""
+        """The function ln(1/σ) ↦ estimate of ln δ of all releases, minus ln of the budget's δ.
+
+        A penalty is added where σ is below _LEAST_SCALE.
+        """
         epsilon, target = float(self.question.budget.epsilon), self._log_target()
 
         def over(log_ratio: float) -> float:
@@ -237,7 +241,7 @@ def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositio
 
 
 def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
-    """The losses on a lattice: its step, masses at −n·step … n·step, and the mass at infinity."""
+    """One release's losses on a lattice: step, masses at −n·step … n·step, mass at infinity."""
     shifts = max(1, math.ceil(16 * shift))  # w is about 1/16
     w = shift / shifts
     reach = (
@@ -275,6 +279,6 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
 
 
 def _tails(indices: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
-    """The sums of the weights at indices >= 1, 2, …, for each shift."""
+    """For each shift (a row), the sums of the weights at indices >= 1, >= 2, …."""
     sums = np.bincount(indices.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return sums[:, :0:-1].cumsum(axis=1)[:, ::-1]

@@ -40,7 +40,7 @@ _CENTRED = 1e-4  # relative error of the products λ_k s_k, which are equal on t
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Program:
-    """The program on one lattice: m = `cells`, N = `reach`, the loss E|X|^`power`.
+    """The minimisation on one lattice: m = `cells`, N = `reach`, the loss E|X|^`power`.
 
     `fall` is −ln of the constant ratio of neighbouring masses in the tail.
     """
@@ -68,7 +68,7 @@ class Program:
 
     @cached_property
     def counts(self) -> Floats:
-        """The probability of {i, −i} in units of p_i; the tail counts as part of p_N."""
+        """The probability of {i, −i} in units of p_i, i = 0 … N; the tail counts as part of p_N."""
         counts = np.full(self.reach + 1, 2.0)
         counts[0] = 1.0
         counts[-1] /= -math.expm1(-self.fall)
@@ -76,7 +76,7 @@ class Program:
 
     @cached_property
     def costs(self) -> Floats:
-        """The loss of the step density for each unit of p_i, in sensitivities."""
+        """The contribution to E|X|^power for each unit of p_i, i = 0 … N; X is in sensitivities."""
         h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
         i: Floats = np.arange(n + 1, dtype=np.float64)
         beyond = r / (1 - r)  # E j under the tail's law of j = i − N; the next line is E j²
@@ -120,9 +120,9 @@ class Program:
         )
 
     def _move(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
-        """Move by a part of the step in which positive numbers stay positive; return both.
+        """Move by a part of the step, so that positive numbers stay positive.
 
-        The part is at most 1, which is the whole step.
+        Returns the new point, and the part (at most 1, the whole step).
         """
         relative = (
             step.masses,
@@ -345,7 +345,7 @@ class _Solution:
 
 
 def _solve_roughly(question: Question) -> _Solution:
-    """Solve with few cells, on a range that grows until the tail's probability is negligible."""
+    """Solve for the price with few cells, on a range that grows until the tail is negligible."""
     power = 1 if question.loss is Loss.MAE else 2
     sigma = float(common_fit.gaussian(1, question.budget))
     delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
@@ -383,7 +383,7 @@ def _refine(question: Question, rough: _Solution) -> _Solution:
 
 
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
-    """A program with about `count` cells on `length` sensitivities, at least one for each."""
+    """A program on `length` sensitivities with about `count` cells, at least one for each."""
     cells = max(1, math.floor(count / length))
     return Program(cells=cells, reach=math.ceil(length * cells), fall=fall / cells, power=power)
 

@@ -101,7 +101,7 @@ class LatticeNoise(Noise):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The lattice law of K."""
+        """The law of X/scale on the lattice, without the uniform part if there is one."""
         return Lattice(cells=self.cells, masses=self.masses)
 
 

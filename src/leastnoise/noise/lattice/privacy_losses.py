@@ -1,9 +1,10 @@
 """Privacy losses, on a lattice, of laws with whole-number weights; their worst shift varies with ε.
 
-notation: H_j(ε) = Σ_k (p_k − α q_k)₊, q_k = p_(k−j), α = e^ε; a shift that is no multiple of a cell
-is a mixture of two such shifts (theory/noise.md §4). The supremum of H over all shifts is the
-profile of a pair that dominates them all, so that chords of it may be composed
-(theory/accounting.md §1 E). The lower bound takes a single shift and merges its outputs.
+notation: p_k = P(K = k), and H_j(ε) = Σ_k (p_k − α q_k)₊, q_k = p_(k−j), α = e^ε, is δ(ε) under a
+shift by j cells. A shift that is no multiple of a cell is a mixture of two such shifts
+(theory/noise.md §4). The supremum of H over all shifts is the profile of a pair that dominates them
+all, so that chords of it may be composed (theory/accounting.md §1 E). The lower bound takes a
+single shift and merges its outputs.
 
 All numbers are floats. Each probability lies between two floats, `low` and `high`, and the sum of n
 positive floats has a relative error of at most n·2^-53.
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _POINTS = 400  # points of a grid in the search for the largest loss
 
 _Shift = tuple[tuple[Fraction, int], ...]
-"""Weights that sum to 1, and the whole number of cells by which each part is shifted."""
+"""A shift as a mixture of shifts by whole cells: pairs (weight, cells), whose weights sum to 1."""
 
 
 def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
@@ -125,13 +126,16 @@ def _single_shifts(cells: Iterable[int]) -> list[_Shift]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatLaw:
-    """Bounds on P(K = k) for k from the first possible value, which are 0 only if P(K = k) is 0."""
+    """Bounds on P(K = k) for all k from the least to the largest that is possible.
+
+    A bound is 0 only if P(K = k) is 0.
+    """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
     def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds on p_(k − cells)."""
+        """Return lower and upper bounds on P(K = k − cells), for the same k."""
         if cells == 0:
             return self.low, self.high
         low, high = np.zeros_like(self.low), np.zeros_like(self.high)

@@ -187,11 +187,12 @@ def find_best_shape(
 ) -> GammaShape:
     """Find the free parameters of least loss: first among a few p, then by the simplex method.
 
-    notation: τ = (α+1)/d, α + 1 relative to its largest value. The first shapes have α = d−1, and
-    the classic p = 1 and p = 2 are among their p. The simplex method stops when its values of
-    `log_loss` differ by at most `flat`. The best of the first shapes is returned unless the simplex
-    method gains more than `no_gain`. The default is within the scale's tolerance, and a p such as
-    1.00001 is hard to prove. Beyond 2,000 dimensions only the classic members are compared.
+    notation: d = dimension, τ = (α+1)/d, α + 1 relative to its largest value. The first shapes have
+    α = d−1, and the classic p = 1 and p = 2 are among their p. The simplex method stops when its
+    values of `log_loss` differ by at most `flat`. The best of the first shapes is returned unless
+    the simplex method gains more than `no_gain`. The default is within the scale's tolerance, and a
+    p such as 1.00001 is hard to prove. Beyond 2,000 dimensions only the classic members are
+    compared.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -255,8 +256,9 @@ def spherical_laplace_search(question: Question) -> SphericalLaplace:
 def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
-    The proved bound on δ, from the moment generating function of the loss, is solved for ln(1/σ −
-    ε/k) to 1e-10. (σ = k/ε is private at δ = 0.) If that takes too many nodes, lattices are used.
+    For k releases, the proved bound on δ, from the moment generating function of the loss, is
+    solved for ln(1/σ − ε/k) to 1e-10. (σ = k/ε is private at δ = 0.) If that takes too many nodes
+    of a quadrature, losses are put on lattices instead.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)
@@ -264,7 +266,7 @@ def several(task: SeveralReleases) -> Noise:
 
 
 def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
-    """The law of `several` from moments of the loss; None if they take too many nodes."""
+    """The law of `several` from moments of the loss; None if they take too long to compute."""
     budget, dimension = task.question.budget, task.question.dimension
     compositions = task.question.compositions
     share = float(budget.epsilon) / compositions

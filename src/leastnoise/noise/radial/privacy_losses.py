@@ -72,7 +72,11 @@ class LossSketch:
 def sketch(
     noise: GeneralizedGamma, shift: float, *, radii: int = _RADII, cosines: int = _COSINES
 ) -> LossSketch:
-    """Approximate the law of the loss under a shift of `shift` scales."""
+    """Approximate the law of the privacy loss under a shift of `shift` scales.
+
+    `radii` and `cosines` are the numbers of grid points for the radius and for its cosine to the
+    shift.
+    """
     d, p, kappa = noise.dimension, float(noise.p), float(noise.kappa)
     on_a_line = d == 1
     k = float((noise.alpha + 1) / noise.p)
@@ -94,7 +98,10 @@ def sketch(
 
 
 def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
-    """Return values of ln r and their masses, on a grid that is finest near the mode."""
+    """Return `count` values of ln r and their masses, on a grid that is finest near the mode.
+
+    r is the radius of the noise in scales; k is (α + 1)/p.
+    """
     mode, width = math.log(k) / p, 1 / (p * math.sqrt(k))
     down, up = 1.0, 1.0
     while k * (math.exp(-down) - 1 + down) < _DROPPED:
@@ -108,7 +115,10 @@ def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
 
 
 def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
-    """Return values of t = artanh w and their masses."""
+    """Return `count` values of t = artanh w and their masses.
+
+    w is the cosine of the angle between the noise and the shift.
+    """
     width = 1 / math.sqrt(d - 1)
     last = math.asinh(((_DROPPED / (d - 1)) + math.sqrt(2 * _DROPPED / (d - 1)) + 1) / width)
     x = np.linspace(-last, last, count)
@@ -120,13 +130,14 @@ def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float], ...]:
-    """Choose losses z₀ = 0 … z_n, n = MOST_LOSSES, at which δ(ε) is enclosed.
+    """Choose privacy losses z₀ = 0 … z_n, n = MOST_LOSSES, at which δ(ε) is enclosed.
 
-    Returns pairs of z and the approximate ln P(Z > z). For fewer losses, take every second or
-    fourth pair. Chords between the losses add to the variance of the loss in proportion to the
-    squares of their lengths. So half of the losses are spaced by a power of the density. The
-    density itself would be best for many releases, but few releases, or a small δ, tilt it. The
-    other half is spaced by the logarithm of the tail, in equal steps of its root where it is large.
+    Returns pairs of z and the approximate ln P(Z > z), Z the loss under a shift of `shift` scales.
+    For fewer losses, take every second or fourth pair. Chords between the losses add to the
+    variance of the loss in proportion to the squares of their lengths. So half of the losses are
+    spaced by a power of the density. The density itself would be best for many releases; for few
+    releases, or a small δ, larger losses count more. The other half is spaced by the logarithm of
+    the tail, in equal steps of its root where it is large.
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST
@@ -153,7 +164,10 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
 
 
 def _stage(depth: Floats) -> Floats:
-    """Transform −ln of a tail: linear at first, then like a square root, then like a logarithm."""
+    """Map −ln of a tail to the scale on which losses are spaced evenly.
+
+    It is linear at first, then like a square root, then like a logarithm.
+    """
     root = np.where(depth < 1, depth, 2 * np.sqrt(np.maximum(depth, 1.0)) - 1)
     return np.where(root < 5, root, 5 + 3 * np.log1p(np.maximum(root - 5, 0.0) / 3))
 
@@ -241,7 +255,10 @@ def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tails:
-    """Enclosures of P(Z > ε), e^ε Q(Z > ε) and δ(ε)."""
+    """Enclosures of P(Z > ε), e^ε Q(Z > ε) and δ(ε), Z the privacy loss.
+
+    P is the law of outputs before the shift, and Q after it.
+    """
 
     epsilon: Fraction
     p: arb
@@ -303,16 +320,16 @@ def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:
 
 
 def _enclose_tails(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_Tails]:
-    """Enclose the tails at each loss of the grid, in ascending order."""
+    """Enclose the tails of the loss under a shift of `scales`, at each of `choose_losses`."""
     return [_tails_at(law, scales, *loss) for loss in choose_losses(law, scales, step)]
 
 
 def choose_losses(
     law: GeneralizedGamma, scales: Fraction, step: Fraction
 ) -> list[tuple[Fraction, float]]:
-    """Choose losses, each with its approximate ln P(Z > ε); a finer lattice step takes more losses.
+    """Choose losses ε, as pairs (ε, approximate ln P(Z > ε)); a finer step takes more of them.
 
-    They ascend from 0 to the `reach` of the law of scale 1.
+    They ascend from 0 to the `reach` of the law of scale 1 under a shift of `scales`.
     """
     wanted = _spread(law, scales) / (_STEPS * float(step))
     if law.dimension == 1:  # closed forms take milliseconds

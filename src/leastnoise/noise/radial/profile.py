@@ -227,14 +227,14 @@ class Law:
         return width * (values @ weight)
 
     def _to_angle(self, turn: _Array, r: _Array, rho: _Array) -> _Array:
-        """Return ln of the ratio of the radius r₂ at an angle φ to `rho`, the radius at θ.
+        """Return ln of the ratio of two radii r₂: at an angle φ, and at θ, where r₂ is `rho`.
 
         turn = sin((θ+φ)/2) sin((θ−φ)/2).
         """
         return np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
 
     def _window(self, centre: _Array, theta: _Array) -> tuple[_Array, _Array]:
-        """Return the angles below θ outside which sin^(d−2) is negligible."""
+        """Return the ends of the range of angles up to θ beyond which sin^(d−2) is negligible."""
         n = self.d - 2
         sine = np.maximum(np.sin(centre), 1e-140)
         slope = n * np.cos(centre) / sine
@@ -257,7 +257,7 @@ class Law:
         return float(self.log_radius(np.array(y))) - math.log(slope) if slope > 0 else 0.0
 
     def inner(self, edge: float) -> float:
-        """Return ln of the part of δ from r < r₁."""
+        """Return ln of the part of δ from r < r₁ = `edge`."""
         log_edge, power = math.log(edge), self.alpha + 1
         mode = math.log(power / self.p) / self.p
         if power > _STEEP:  # the density falls towards 0 fast enough
@@ -327,7 +327,10 @@ class Law:
 
 
 def _reach_up(k: float) -> float:
-    """Return q > 0 above which e^(−k(e^q − 1 − q)), the density of ln r^p, is negligible."""
+    """Return q > 0 such that the density of ln r^p is negligible further than q above its peak.
+
+    Relative to its peak the density is e^(−k(e^q − 1 − q)).
+    """
     q = min(2.0, math.sqrt(2 * _LOST / k))  # e^q − 1 − q >= q²/2
     while k * (math.expm1(q) - q) < _LOST:
         q *= 1.5

@@ -48,7 +48,7 @@ def quick_log_delta(
 
 
 def _tails(law: Law) -> tuple[float, float]:
-    """Return P(L > ε) and e^ε Q(L > ε)."""
+    """Return P(L > ε) and e^ε Q(L > ε), L the privacy loss, before and after the shift."""
     edge, pieces = law.pieces()
     above, below = _mass_within(law, edge) if edge > 0 else 0.0, 0.0
     for start, end in pieces:
@@ -129,7 +129,8 @@ def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
 def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
     """The t with P(|X_i| > t·scale) = outside for generalized gamma noise.
 
-    P(|X_i| > t·scale) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine of a uniform direction.
+    P(|X_i| > t·scale) = E P(|W| > t/R), where R^p ~ Gamma((α + 1)/p) and W is the cosine of a
+    uniform direction.
     """
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed only here)
 

@@ -35,7 +35,7 @@ def radius(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> LazyRea
 
 @final
 class _Radius(LazyReal):
-    """The radius (scale/grid)·G^(1/p), with G a gamma variable."""
+    """The radius (scale/grid)·G^(1/p), with G ~ Gamma((α + 1)/p)."""
 
     def __init__(self, noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> None:
         self._scale, self._p = noise.scale / grid, noise.p
@@ -60,7 +60,7 @@ def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: 
 
 @final
 class _RootOfGamma(LazyReal):
-    """The factor scale·√(2G) of all coordinates, with G a gamma variable."""
+    """The factor scale·√(2G) of all coordinates, with G ~ Gamma((d + 1)/2)."""
 
     def __init__(self, scale: Fraction, gamma: LazyGamma) -> None:
         self._scale = scale

@@ -249,9 +249,10 @@ class _ScaleSearch:
 def _root(
     gap: Callable[[float], float], guess: float, slope: float, *, within: float
 ) -> tuple[float, float]:
-    """Approximate the root of the decreasing `gap` by secants; return it and the slope there.
+    """Approximate the root of the decreasing `gap` by secants, to about `within`.
 
-    `slope` is a first guess. Raises Refused if there is no root near `guess`.
+    Returns the root and the slope there; `slope` is a first guess of it. Raises Refused if there is
+    no root near `guess`.
     """
     x, value = guess, gap(guess)
     for _ in range(_MOST_MOVES):

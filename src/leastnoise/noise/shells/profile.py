@@ -13,7 +13,8 @@ from leastnoise.noise.common.profile import solve
 def quantile(noise: RadialStepNoise, outside: float) -> float:
     """The t with P(|X_i| > t·scale) = outside.
 
-    The tail is a sum over the balls; a ball of radius e contributes I_{1−t²/e²}((d + 1)/2, ½).
+    The tail is the mean over the balls of the mixture. For a ball of radius e it is I_{1−t²/e²}((d
+    + 1)/2, ½), I the regularised incomplete beta function.
     """
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 

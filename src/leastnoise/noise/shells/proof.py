@@ -21,10 +21,10 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
 
     notation: f the density, c = e^ε, v the shift, t = |v| in scales. The density is spherical and
     never increases, so the longest shift is the worst (theory/noise.md §1). By the layer-cake
-    formula δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du: both sets are balls with centres t apart.
-    Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii edge_i and
-    edge_k, i <= k as c >= 1. Volumes are in units of the last ball, heights as in the definition of
-    f.
+    formula δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du, λ the volume. Both sets are balls with centres
+    t apart. Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii
+    edge_i and edge_k, i <= k as c >= 1. Volumes are in units of the last ball, heights as in the
+    definition of f.
     """
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
     heights_of_f = _heights(steps, Fraction(0), shifted=False)
@@ -56,7 +56,7 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Height:
-    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`."""
+    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`; see `delta_ball`."""
 
     weight: int
     exponent: Fraction = Fraction(0)
@@ -162,7 +162,7 @@ def _cap(square: Fraction, dimension: int) -> arb:
     """Enclose the share of a unit ball beyond a plane, at most half of the ball.
 
     The plane cuts the unit sphere in a sphere of radius √square. The share is I_square((d + 1)/2,
-    ½)/2.
+    ½)/2, I the regularised incomplete beta function.
     """
     parameter = ball(Fraction(dimension + 1, 2))
     return ball(square).beta_lower(parameter, arb(0.5), regularized=True) / 2

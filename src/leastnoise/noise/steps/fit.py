@@ -145,11 +145,12 @@ def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometr
 def _cores(question: Question, decay: Fraction, cells: int) -> range:
     """Return candidates that include the best core.
 
-    notation: c = cells, a = core, y = a − ½ + cm > 0. The loss is a convex function of a divided by
-    y. So it falls up to a real number a* and rises from there, and the best core is next to a*. For
-    E K², a* = γc + ½ with the staircase's best γ, as the staircase's variance is 1/12 more. For
-    E|K|, y² = Y² − ¼ at a*, where the staircase has its best y, Y = c√b/(1 − b). If Y >= ½, y is at
-    most ½ below Y. Otherwise the loss grows with a, and Y <= ½ implies a <= 1, too.
+    notation: c = cells, a = core, b = e^(−decay), m = b/(1 − b), y = a − ½ + cm > 0. The loss is a
+    convex function of a divided by y. So it falls up to a real number a* and rises from there, and
+    the best core is next to a*. For E K², a* = γc + ½ with the staircase's best γ, as the
+    staircase's variance is 1/12 more. For E|K|, y² = Y² − ¼ at a*, where the staircase has its best
+    y, Y = c√b/(1 − b). If Y >= ½, y is at most ½ below Y. Otherwise the loss grows with a, and Y <=
+    ½ implies a <= 1, too.
     """
     near = math.floor(find_best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
@@ -294,9 +295,10 @@ def tulap_search(question: Question) -> Tulap:
 def least_radius(epsilon: float, delta: float) -> float:
     """Return the radius of the canonical noise for (ε, δ), 0 < δ < 1, to a few ulps.
 
-    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass that is cut off. The tail of N + U beyond n
-    + ½ is b^(n+1)/(1 + b), and it falls linearly up to n + 3/2. Let n + s = ln(b(1+b)⁻¹·2/q)/ε with
-    0 <= s < 1. Then the tail is q/2 at n + ½ + (1 − b^s)/(1 − b), which is the radius.
+    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass that is cut off. Before the cut the noise
+    is N + U as in `Tulap`. Its tail beyond n + ½ is b^(n+1)/(1 + b), and falls linearly up to n +
+    3/2. Let n + s = ln(b(1+b)⁻¹·2/q)/ε with 0 <= s < 1. Then the tail is q/2 at n + ½ + (1 −
+    b^s)/(1 − b), which is the radius.
     """
     if epsilon == 0:
         return 1 / (2 * delta)  # the limit: uniform

@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 def staircase(noise: Staircase, outside: float) -> float:
     """The t with P(|X| > t·scale) = outside.
 
-    The mass beyond t = γ + i + u is b^i (m/(γ + m)) (1 − u(1 − b)); below γ it is linear in t.
+    The probability of |X| > t·scale, t = γ + i + u with an integer i >= 0 and 0 <= u < 1, is b^i
+    (m/(γ + m)) (1 − u(1 − b)), where b = e^(−decay), m = b/(1 − b). Below γ it is linear in t.
     """
     gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
     if outside >= m / (gamma + m):
@@ -31,13 +32,16 @@ def staircase(noise: Staircase, outside: float) -> float:
 
 
 def geometric(noise: Geometric, outside: float) -> float:
-    """The smallest k/c with P(|X| > scale·k/c) <= `outside`, from the staircase's tail at k + ½."""
+    """The smallest k/cells with P(|X| > scale·k/cells) <= `outside`, an integer k.
+
+    It follows from the tail of the staircase at k + ½.
+    """
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
 
 
 def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
-    """The characteristic function (1 − b)²/(1 − 2b cos u + b²), u in steps of the lattice.
+    """The characteristic function (1 − b)²/(1 − 2b cos(u·scale) + b²), b = e^(−decay), at each u.
 
     Raises NotApplicable if cells > 1.
     """

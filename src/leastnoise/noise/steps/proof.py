@@ -65,7 +65,11 @@ class _StepMasses:
         self.half = ball(law.gamma) + self.mean_step
 
     def above(self, r: Fraction) -> arb:
-        """Enclose the mass of {X/scale > r}, r >= 0: b^i m (1 − u(1 − b)) at r = γ + i + u."""
+        """Enclose the mass of {X/scale > r}, r >= 0.
+
+        It is b^i m (1 − u(1 − b)) at r = γ + i + u, i an integer >= 0, b = e^(−decay), m = b/(1 −
+        b).
+        """
         if r < self._gamma:
             return self.half - ball(r)
         i = math.floor(r - self._gamma)

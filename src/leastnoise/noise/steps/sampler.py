@@ -84,11 +84,11 @@ def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
         return (point := unit * j), point
 
     def beyond() -> arb:
-        """Enclose cm, the mass of all k >= a."""
+        """Enclose cm, the mass of all k >= core, where a k in the top step has the mass 1."""
         return cells / ball(decay).expm1()
 
     def half() -> arb:
-        """Enclose T_1 + ½."""
+        """Enclose a − ½ + cm, half of the mass of all k, in the same unit."""
         return core - arb("0.5") + beyond()
 
     def survival(j: int) -> arb:
@@ -146,7 +146,7 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
-    """A sampler of one of `count` shares."""
+    """A sampler of one of `count` shares: a sum of ±L with fair signs, their number Poisson."""
 
     def draw() -> LazyReal:
         jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
@@ -157,7 +157,7 @@ def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
 
 
 def _log_rest(decay: Fraction) -> arb:
-    """Enclose ln(1 − q), at the current precision."""
+    """Enclose ln(1 − q), q = e^(−decay), at the current precision."""
     return (-ball(-decay).expm1()).log()
 
 
@@ -176,7 +176,7 @@ def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
 
 
 def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
-    """A draw of L, by Kemp's formula above."""
+    """A draw of L, P(L = k) = q^k/(−k ln(1 − q)) for q = e^(−decay), by Kemp's formula above."""
     exponential, uniform = LazyExponential(entropy), LazyUniform(entropy)
 
     def question(bits: int) -> int | None:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 24
-"""The largest number of probabilities of all sums; beyond it half-widths follow from moments."""
+"""The most probabilities that are computed, for all numbers X together.
+
+Beyond it half-widths follow from moments.
+"""
 _ROWS = 16  # number of laws that are transformed at once
 _ROUNDED_UP = 1e-3  # a bound on all rounding errors of a moment, relative to it
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
@@ -49,7 +52,7 @@ class Laws:
 
     @classmethod
     def of_node(cls, law: LevelLaw) -> Laws:
-        """The law of one node, shape (1,)."""
+        """The law of one node's noise, as the only number."""
         halves, count = law.probabilities, 2 * len(law.probabilities)
         points = np.arange(len(halves), dtype=np.float64)
         mass = float(2 * halves.sum() - halves[0])
@@ -72,7 +75,7 @@ class Laws:
         return cls(moments=moments, halves=halves, off=2 * slack[:, 0])
 
     def half_widths(self, copies: int, coverage: float) -> Floats:
-        """For each number an h with P(|S| <= h) >= `coverage`; S is a sum of `copies` draws."""
+        """For each number X an h with P(|S| <= h) >= `coverage`, S a sum of `copies` draws of X."""
         moments = moments_of_copies(self.moments, copies)
         widths = np.floor((moments / (1 - coverage)) ** (1 / _ORDERS)).min(axis=1)
         least = 2 * float((moments[:, -1].max() / GIVEN_AWAY) ** (1 / ORDERS[-1]))

@@ -74,7 +74,10 @@ def estimate_variances(
 
 
 def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> list[list[float]]:
-    """The acceptance κ of each kind of node above the cells, by level; raises like `solve`."""
+    """The share κ of candidates that are kept, for each level above the cells and kind of node.
+
+    Raises NotApplicable like `solve`.
+    """
     shape, size = shape_of(branches, len(rates) - 1), find_window(branches, rates)
     check_numbers(shape, size)
     return _go_up(shape, _weights(rates, size), rates[-1]).acceptance
@@ -132,7 +135,7 @@ def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
 
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
-    """For each part, the transform of the sum of all children except one of that part.
+    """For each part, the transform of the law of the sum of all children but one of that part.
 
     A part is a pair: the transform of a child's law, and the number of children with this law.
     """
@@ -144,7 +147,10 @@ def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
 
 
 def _rest(shape: TreeShape, upward: Upward, level: int, position: tuple[int, int]) -> Floats:
-    """The transform of C for a node of a level; `position` is (parent's position, node's kind)."""
+    """The transform of C, the law of the sum of a node's siblings.
+
+    The node is of `level`, and `position` is (its parent's position, its kind).
+    """
     parent, kind = position
     parent_kind = shape.positions[level - 1][parent][1]
     siblings = [kind_of_child for kind_of_child, _ in shape.kinds[level - 1][parent_kind]]

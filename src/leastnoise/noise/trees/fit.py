@@ -43,7 +43,9 @@ def best_shares(
     """The shares of the levels that minimize the weighted log-variance Σ_l importance_l·ln Var_l.
 
     The search is deterministic, and its result is not proved to be the minimum. No guarantee rests
-    on it. All compared noise has the same ε, the ε of noise of `scale` for which one move costs 1.
+    on it. A move is one row that is added, removed or moved to another cell. Its cost is
+    `Agreeing.cost`, which depends on the shares. All compared noise has the same ε as noise of
+    `scale` with a cost of 1.
 
     Args:
         branches: Number of children of each node, for each level from the root down.
@@ -130,7 +132,10 @@ def scale_to_search(scale: Exact) -> Fraction:
 
 
 def _even_tree(branches: Any) -> Agreeing:
-    """The noise of scale 1 with equal shares; raises InvalidArgument for malformed branches."""
+    """The noise of scale 1 with the same share for each level.
+
+    Raises InvalidArgument for malformed branches.
+    """
     listed = _validate.wholes(branches, name="branches")
     count = len(listed) + 1
     return Agreeing(scale=1, branches=listed, shares=[Fraction(1, count)] * count)  # pyright: ignore
@@ -142,9 +147,9 @@ def _first_branching(tree: Agreeing) -> int:
 
 
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
-    """Descend to shares, in units, that no move of two units between two levels improves.
+    """Descend to shares, in thousandths, that no shift of 0.002 from one level to another improves.
 
-    The last level always has at least one unit.
+    `loss` takes whole thousandths with the sum 1000. The last level always has at least one.
     """
     best = (_UNITS // levels,) * (levels - 1)
     best = (*best, _UNITS - sum(best))
@@ -164,7 +169,7 @@ def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int
 
 
 def search(question: Question) -> Agreeing:
-    """The purely ε-private law for units that make one move; δ is left unspent.
+    """The purely ε-private law that hides one move of the sensitivity's rows; δ is left unspent.
 
     `fixed` gives the branches, and may give the shares. Otherwise the shares are the best for
     levels of equal importance. The scale is the cost of a move divided by ε. Raises NotApplicable

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 16
 MOST_LEVELS = 12
 WIDEST = 1 << 32
-"""The largest scale/share: draws of cells stay below 2^46, so sums of 2^16 draws fit an int64."""
+"""The largest ratio of the scale to a share > 0.
+
+With it draws of cells stay below 2^46, so sums of 2^16 draws fit an int64.
+"""
 _NEAR = 1e-9  # relative distance to an integer below which a number counts as an integer
 
 
@@ -199,9 +202,10 @@ class Agreeing(VectorNoise):
     def cost(self, rows: Rows) -> Fraction:
         """The exact maximum of Σ_v w_v|s_v| over the shifts s of `rows`.
 
-        A move of one cell costs the sum of all shares. A move from one cell to another costs twice
-        the shares of the levels below their lowest common ancestor: at most twice the shares from
-        the first level with several nodes on.
+        A row that is added to one cell, or removed, costs the sum of all shares. A row that moves
+        from one cell to another costs twice the shares of the levels below their lowest common
+        ancestor. That is at most twice the sum of the shares from the first level with several
+        nodes on.
 
         Args:
             rows: The moves that a unit makes.
@@ -242,7 +246,10 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """The ln of the normaliser: the weight of independent cells times κ of every node above."""
+        """The ln of the normaliser: the weight of independent cells times κ of every node above.
+
+        κ is the share of candidates that the sampler keeps at a node (see `levels`).
+        """
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))
         for level, acceptance in enumerate(solve(self.branches, rates).acceptance):

@@ -40,14 +40,17 @@ OpenSums = tuple[int, ...]
 
 WIDEST_CUT = 1 << 15
 MOST_WORK = 1 << 21
-"""The largest product of reach and cells; it takes some minutes of a release."""
+"""The largest product of the cut and the number of trees; a release then takes some minutes."""
 _FIRST_BITS, _MORE_BITS = 128, 64
 _GUARD = 64  # bits of enclosures beyond those of the word
 _UNDECIDED = 2.0**-61  # probability that a draw needs more bits because of the cut
 
 
 def check_next_leaf(noise: Agreeing, *, trees: int = 1) -> None:
-    """Raise NotApplicable if the cells of several trees can't be drawn one after another."""
+    """Raise NotApplicable if the cells of `trees` trees can't be drawn one after another.
+
+    The tree has to be even, with at least two children per node, and the noise not too wide.
+    """
     why = None
     if not noise.even or min(noise.branches) < 2:
         why = "cells are drawn one after another only on even trees with two or more branches"
@@ -117,7 +120,7 @@ class _Law:
     def find(self, sums: OpenSums, word: int, bits: int) -> int | None:
         """The value a for which [U, U + 2^−bits] certainly lies in [P(X < a), P(X <= a)].
 
-        U is word·2^−bits. None if the enclosures can't decide.
+        U is word·2^−bits, and X the cell's noise. None if the enclosures can't decide.
         """
         with precision(self.bits):
             masses = self.masses(sums)
@@ -148,8 +151,8 @@ class _Law:
     def _below_root(self, partial: int, reach: int) -> list[arb]:
         """The factor Σ_a B(a)·e^(−r|σ + d + a|) of the root, for |d| <= reach.
 
-        It depends only on σ + d, so it is taken from `_root`. |σ| > cut is as rare as draws that
-        need another cut.
+        It depends only on σ + d, so it is taken from `_root`. For |σ| > cut it is computed anew:
+        that is as rare as draws that need another cut.
         """
         if abs(partial) > self.cut:
             return self._convolve_later(0, self._weights(0, partial, reach + self.cut), reach)
@@ -227,7 +230,7 @@ class _Law:
         return laws
 
     def _shorten(self, product: arb_poly) -> list[arb]:
-        """The coefficients of a product of two laws for sums within the cut."""
+        """The probabilities of the sums within the cut, from the product of two laws."""
         return [product[index] for index in range(self.cut, 3 * self.cut + 1)]
 
     @cached_property
@@ -244,7 +247,7 @@ _PARTS = 64
 
 
 def _best_part(noise: Agreeing, cut: int) -> Fraction:
-    """The part θ/r of a cell's rate r with the least bound on what a cut loses, in floats."""
+    """The θ/r, r the rate of a cell, for which the bound λ on the lost mass is least, in floats."""
     return Fraction(min(range(1, _PARTS), key=lambda part: _log_lost(noise, cut, part)), _PARTS)
 
 

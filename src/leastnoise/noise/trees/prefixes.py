@@ -169,9 +169,10 @@ def _work_at_each(branches: Sequence[int]) -> int:
 
 
 def find_window(noise: Agreeing) -> int:
-    """A power of two above 2bM, b the largest number of children.
+    """The window: a power of two above 2bM, b the largest number of children of a node.
 
-    Some node's sum reaches ±M with probability at most 1e-12.
+    M is the least number that some node's sum reaches in size with probability <= 1e-12, by the
+    union bound.
     """
     laws = level_laws(noise)
     longest = max(len(law.probabilities) for law in laws)
@@ -196,9 +197,11 @@ def cut_law(law: Floats, size: int) -> Floats:
 
 
 def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
-    """The laws A_0, …, A_L of a node's sum, from the law of a cell and the weights divided by κ.
+    """The laws A_0, …, A_L of a node's sum by level, from the law of a cell.
 
-    They are exact except for roundings.
+    `weights` has e^(−r_l|t|)/κ_l for each level above the cells.
+
+    The laws are exact except for roundings.
     """
     laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):
@@ -227,7 +230,10 @@ def sum_laws(law: Floats, most: int) -> list[Floats]:
 
 
 def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
-    """The spectra of H_0, …, H_8 for each k = 0, …, b − 1, if each child has this `law`."""
+    """The spectra of H_0, …, H_8 for each k = 0, …, b − 1; each child's sum has this `law`.
+
+    k children have the weight 1 − level, and the other b − 1 − k have the weight −level.
+    """
     sums = sum_laws(law, b - 1)
     return [
         convolve_moments(
@@ -243,7 +249,10 @@ def spectra_of_powers(law: Floats, times: float, points: Floats) -> Spectra:
 
 
 def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterator[Spectra]:
-    """Yield the spectra of a node's moments from its children's spectra, one k after another."""
+    """Yield the spectra of a node's m_0, …, m_8 for k = 0, 1, …, and all o' of the next child.
+
+    `beside` has the spectra of H by k, and `below` has the spectra of the next child's m by o'.
+    """
     size = len(weight)
     for of_siblings in beside:
         sums = np.fft.irfft(
@@ -253,7 +262,7 @@ def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterato
 
 
 def convolve_moments(first: Spectra, second: Spectra) -> Spectra:
-    """The moments of a sum from the moments of its two parts, by the binomial theorem."""
+    """The moments 0 … 8 of a sum from the moments of its two parts, by the binomial theorem."""
     result = np.zeros_like(first)
     for i in range(MOST + 1):
         for j in range(i + 1):
@@ -329,7 +338,7 @@ def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
 
 
 def law_work(noise: Agreeing) -> int:
-    """The work of `prefix_laws`: both windows' product, times the number of transformed sums."""
+    """The work of `prefix_laws`: window of the nodes × window of the sums × transformed sums."""
     below, sums = 1, 0
     for b in reversed(noise.branches):
         below *= b
@@ -338,7 +347,10 @@ def law_work(noise: Agreeing) -> int:
 
 
 def _window_of_sums(noise: Agreeing) -> int:
-    """A power of two N, at most the nodes' window, for which E S_g^8/(N/2)^8 <= 1e-6."""
+    """A window N for sums S_g: a power of two with E S_g^8/(N/2)^8 <= 1e-6 for all g.
+
+    N is at most the nodes' window, even if the inequality then fails.
+    """
     largest = float(prefix_moments(noise)[:, -1].max())
     least = 2 * (largest / GIVEN_AWAY) ** (1 / ORDERS[-1])
     return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
@@ -371,7 +383,8 @@ def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
     """The values E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, where N is `numbers`.
 
-    −z has the law of z, so m(−t) is the conjugate of m(t), and all spectra are real.
+    m(t) = E[e^(iuw); t] of a node, as above. −z has the law of z, so m(−t) is the conjugate of
+    m(t), and all spectra are real.
     """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)

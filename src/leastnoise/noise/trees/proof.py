@@ -31,6 +31,6 @@ def largest_loss(noise: Agreeing, shift: Fraction) -> Fraction:
 
 
 def attained(noise: Agreeing, sensitivity: Sensitivity) -> bool:
-    """False: the probability that the loss is ε₀ isn't computed."""
+    """Always False: the ball bounds δ(ε), as the probability that the loss is ε₀ isn't computed."""
     del noise, sensitivity
     return False

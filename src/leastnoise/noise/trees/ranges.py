@@ -113,7 +113,7 @@ def law_work(noise: Agreeing, moments: Floats) -> int:
 
 
 def _window_of_sum(noise: Agreeing, moments: Floats) -> int:
-    """A power of two N, at most the nodes' window, for which E R^8/(N/2)^8 <= 1e-6."""
+    """A window N for R: a power of two with E R^8/(N/2)^8 <= 1e-6, at most the nodes' window."""
     least = 2 * (float(moments[-1]) / GIVEN_AWAY) ** (1 / ORDERS[-1])
     return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
 
@@ -157,7 +157,7 @@ class _Nodes:
         return float(self.at_root @ self._below(0, first, last, turn=turn))
 
     def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of m of a node with cells from `first` to `last` in the range.
+        """The spectrum of m of a node of which the cells `first` … `last` − 1 are in the range.
 
         The weight is symmetric, so the transform before it and the inverse transform after it may
         change places.
@@ -166,7 +166,7 @@ class _Nodes:
         return np.fft.irfft(children * self.weights[level], self.size)
 
     def _below(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of the convolution of the children's m.
+        """The spectrum of the convolution of the children's m, for the same node as `_spectrum`.
 
         The spectrum of e^(iut)·A is the spectrum of A, shifted by `turn`.
         """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 Kind = tuple[tuple[int, int], ...]
-"""Pairs (kind of child, number of such children) of a node; () for a cell."""
+"""The kind of a node: pairs (index of a child's kind, number of such children); () for a cell."""
 
 
 @final
@@ -123,7 +123,10 @@ def shape_of(branches: tuple[int, ...], levels: int) -> TreeShape:
 
 
 def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]]:
-    """The kind of each node, from the kinds of its children, and the list of kinds."""
+    """The index of each node's kind, and the list of kinds.
+
+    `below` has the kind of each node one level below, and `counts` the number of children.
+    """
     if not below.any() and (counts == counts[0]).all():
         return np.zeros(len(counts), dtype=np.int64), (((0, int(counts[0])),),)
     children, known = below.tolist(), dict[Kind, int]()
@@ -136,7 +139,7 @@ def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]
 
 
 def _order_children(order: Wholes, counts: Wholes, kinds: Wholes) -> Wholes:
-    """The children of the nodes in `order`, with each node's children sorted by kind."""
+    """Indices of the children of the nodes in `order`, with each node's children sorted by kind."""
     starts, counts_in_order = np.cumsum(counts) - counts, counts[order]
     parents = np.repeat(np.arange(len(order)), counts_in_order)
     inside = np.arange(len(parents)) - np.repeat(

@@ -124,12 +124,16 @@ class Reads:
 class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
-    `cells` has an array for each layout in `Reads.cells`, `groups` a list of rows for each layout
-    in `Reads.groups`. `memory` holds the running sums of a series with running totals.
+    `cells` has an array for each layout in `Reads.cells`. `groups` has, for each layout in
+    `Reads.groups`, a list of rows: public cell, keys and integers of a group. If the layout has
+    candidates of quantiles, a group has a row for each candidate. `drawn` has the tables that were
+    drawn before, by the labels of their parts. `memory` holds the running sums of a series with
+    running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
     groups: list[list[tuple[Any, ...]]] = field(repr=False)
+    drawn: Mapping[str, Table] = field(default_factory=dict, repr=False)
     memory: OpenTotals | None = field(default=None, repr=False)
 
 
@@ -217,8 +221,8 @@ class TablePart(ABC):
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, which follow from spec and certificate."""
 
-    # `verify` uses the rest to check the part's columns in a table. A release uses the rest, too:
-    # before the ledger is charged, it writes and checks a table of zeros.
+    # `verify` uses the members below to check the part's columns in a table. A release uses them,
+    # too: before the ledger is charged, it writes and checks a table of zeros.
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
@@ -452,7 +456,7 @@ class Answer(Protocol):
         ...
 
     def owns(self, name: str) -> bool:
-        """True if `name`, not a query's label, names a certificate of one of these queries."""
+        """True if `name` is no query's label, but names a certificate of one of these queries."""
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:

@@ -29,7 +29,7 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The columns of a table as floats; NaN for a field that is no number.
 
-    In JSON, null stands for ±∞ (see `values_as_read`). It is read so only in the columns of a
+    In JSON, null stands for ±∞ (see `values_as_read`). Null is read as ±∞ only in the columns of a
     statistic that nothing public bounds, since no other published number is infinite.
     """
     open_ends = {
@@ -51,7 +51,7 @@ def numbers_of(
 
 
 def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
-    """The `_std` of each statistic that follows from the noise: one number, or one per cell."""
+    """The columns `_std` that follow from the noise alone, by name: one number, or one per cell."""
     deviations = {
         f"{asked.label}_std": asked.stated_std(ingredients)
         for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)

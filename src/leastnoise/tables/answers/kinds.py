@@ -66,7 +66,9 @@ def kind_of(parsed: ParsedQuery) -> QueryKind:
         return kind
     if any(statistic.of_all_groups for statistic in parsed.statistics):
         return kind
-    return UNLISTED if query.statistics or query.histogram or query.conditions else KEYS
+    counted = any(isinstance(statistic, Statistic) for statistic in parsed.statistics)
+    read_off = bool(query.statistics) and reads_tree(spec, query)
+    return UNLISTED if counted or read_off or query.histogram or query.conditions else KEYS
 
 
 def quantile_kind(parsed: ParsedQuery) -> QuantileKind:

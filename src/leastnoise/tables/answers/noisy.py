@@ -110,7 +110,7 @@ class NoisyPart(TablePart):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the draw; of several, the certificate with most of the budget."""
+        """The certificate of the draw; of several, the certificate that spends the most."""
         return self.answered.certificate
 
     @property
@@ -157,7 +157,10 @@ class NoisyPart(TablePart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift of these coordinates by one unit."""
+        """Alternative sets, each of which holds every shift of the part's coordinates by one unit.
+
+        These are the coordinates that noise is added to.
+        """
         return self.layout.sensitivities
 
     @property
@@ -456,7 +459,7 @@ def _std(value: float | None) -> str:
 
 
 def _plain(error: ExpectedError) -> str:
-    """The std of the better plain noise, divided by the std of `error`, with the noise's name."""
+    """The better plain noise as text: its name, and its std divided by the std of `error`."""
     known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
     possible = [(std, name) for name, std in known if std is not None]
     if not possible:

@@ -199,7 +199,7 @@ def _raise_to(value: Expression, exponent: Expression) -> Expression:
 
 
 def _product(value: Expression, factors: int) -> Expression:
-    """value^factors, by squares: the bits of `factors` from the second on."""
+    """value^factors by repeated squaring, along the bits of `factors` after the first."""
     if factors == 0:
         return _case(Call("is null", (value,), "bool"), _NULL, _ONE)
     total = value

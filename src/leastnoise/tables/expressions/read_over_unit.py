@@ -104,7 +104,7 @@ def _unit(node: Parsed) -> UnitColumn:
 def _arguments(
     function: Parsed, word: str, read: Read
 ) -> tuple[Expression | None, tuple[Expression, ...]]:
-    """The value of a function, if it has one, and the order after `by =`."""
+    """The argument of a function, None without one, and the columns after `by =`."""
     check_arguments(function, "this", "expression", "expressions", "count", "big_int")
     listed = [function.this, *(function.args.get("expressions") or [])]
     listed += [function.args.get("expression"), function.args.get("count")]
@@ -191,7 +191,7 @@ def _where(conditions: Sequence[Expression], value: Expression) -> Expression:
 def _aggregate(
     word: str, function: Parsed, unit: UnitColumn, value: Expression | None
 ) -> Expression:
-    """The count, sum, least or greatest value of the rows of a unit."""
+    """The value over the rows of a unit that `word` names: count, sum, least or greatest value."""
     if value is None:
         return Call(COUNT, (unit,), "int")
     if word == "count":

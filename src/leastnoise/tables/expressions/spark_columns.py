@@ -182,7 +182,10 @@ class SparkColumns:
 
 
 def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
-    """The functions of the language in Spark, whose floor of a double is a 64-bit integer."""
+    """Functions that give Spark's column for each operator of the language, by its name.
+
+    Spark's floor of a double is a 64-bit integer, so it is cast back to a double.
+    """
 
     def floor(x: Any) -> Any:
         return f.floor(x).cast("double")

@@ -30,7 +30,7 @@ class Axis(ABC):
     note: ClassVar[str] = ""
     """A remark that a page puts after the column's name in its list of columns."""
     limit: ClassVar[str] = ""
-    """The limit of one unit in words that follow the unit; "" to use the bounding's words."""
+    """The limit of one unit in words that follow its name; "" to use the bounding's words."""
     adds_cells: ClassVar[bool] = False
     """True if each group is a sum of several cells."""
 
@@ -68,7 +68,8 @@ class Axis(ABC):
 class KeyColumn(Axis):
     """A column that rows are grouped by, and its public values.
 
-    `levels` has, for each level of a published hierarchy, its name and the parent of each value.
+    `levels` has, for each level of a published hierarchy, its name and, for each of the `values`,
+    the value of the level to which it belongs.
     """
 
     values: tuple[Key, ...]
@@ -181,7 +182,7 @@ class Unlisted(Axis):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Nearest(Axis):
-    """A column whose values are counted at the nearest of these candidates, for quantiles.
+    """A column whose values are counted at the nearest of the candidates `values`, for quantiles.
 
     A value halfway between two candidates counts at the larger. `missing` is the number by which a
     missing value counts; if None, such rows are left out. Published tables don't have this column.

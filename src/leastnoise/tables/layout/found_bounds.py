@@ -1,7 +1,7 @@
 """Bounds of columns that a release finds by itself, from two published quantiles.
 
 The sensitivity of later queries doesn't depend on these bounds: values are scaled to [−1, 1] by
-them, and signs are taken from the widest bounds. So noise is planned and proved before the bounds
+them, and only the widest bounds decide if a value may be negative. So noise is proved before bounds
 are found, and one certificate covers the quantiles and the later queries (theory/release.md §11:
 the second query is chosen after the first was answered).
 """
@@ -38,8 +38,8 @@ def columns_by_query(spec: Spec) -> dict[str, str]:
 def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
     """The bounds of a column, from the `chosen` quantile for each bound that isn't given.
 
-    If both quantiles are the same candidate, the upper bound is the next candidate; if it is the
-    last, the lower bound is the candidate before. So the bounds always differ.
+    If both quantiles are the same candidate, the upper bound is the next candidate. If that
+    candidate is the last, the lower bound is the candidate before it. So the bounds always differ.
     """
     finds, values = column.finds, column.ends
     if finds is not None and finds.low is not None:
@@ -86,7 +86,7 @@ def drop_bounds_of(spec: Spec, query: Query) -> Spec:
 
 
 def has_open_bounds(spec: Spec, asked: AnyStatistic) -> bool:
-    """True if the unit of a statistic depends on bounds that are still to be found."""
+    """True if the scale of a statistic depends on bounds of a column that are still to be found."""
     used = [part.column for part in asked.parts if part.of_values and not part.of_all_groups]
     return any(name in spec.columns and spec.columns[name].is_open for name in used)
 

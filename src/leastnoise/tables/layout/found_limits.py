@@ -89,7 +89,10 @@ def _replace(spec: Spec, finder: Finder, value: int | FindLimit) -> Spec:
 
 
 def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
-    """The layout in which the search counts rows or groups; None for the rows of the whole data."""
+    """The layout of the finder's query, in which the search counts rows or groups.
+
+    None if the limit is for all queries: then the search counts rows of the whole data.
+    """
     if finder.query is None:
         return None
     index = [query.name for query in layouts.spec.query].index(finder.query.name)

@@ -80,7 +80,11 @@ def shape_of(  # noqa: PLR0917 (five calls)
     *,
     part: str,
 ) -> Layout:
-    """A layout whose bounding and bits are not yet chosen."""
+    """A layout of one part of a query, whose bounding and bits are not yet chosen.
+
+    `places` has the position of each statistic in the query, and `needs` its components.
+    `components` has all of these components once.
+    """
     axes = axes_of(spec, query)
     together = any(item.of_all_groups for item in statistics)
     return Layout(
@@ -132,16 +136,19 @@ def _deciding_count(spec: Spec, query: Query) -> str | None:
 
 
 def reads_tree(spec: Spec, query: Query) -> bool:
-    """True if quantiles are read off a tree: if the query says so, or its keys are unlisted."""
+    """True if quantiles are read off a tree.
+
+    That is so if `quantiles_by` says so, or if it isn't given and keys are unlisted.
+    """
     unlisted = query.quantiles_by is None and spec.has_unlisted_keys(query)
     return query.quantiles_by == TREE or unlisted
 
 
 def tree_count(spec: Spec, query: Query) -> Count | None:
-    """The count from a tree of quantiles that decides which groups are published; else None.
+    """The count, from a tree of quantiles, that decides which groups are published.
 
-    It decides if quantiles use a tree and the query has no count. With quantiles of several
-    columns, the tree of the first column decides.
+    None unless `min_count` or `top` chooses groups, quantiles use a tree, and the query asks for no
+    count. With quantiles of several columns, the tree of the first column decides.
     """
     statistics = known_statistics(query, by_row=spec.privacy.by_row)
     if (query.min_count is None and query.top is None) or not reads_tree(spec, query):

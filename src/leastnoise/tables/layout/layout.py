@@ -218,12 +218,18 @@ class Layout(TableShape):
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """Bodies that hold every shift by one unit; `additions` also uses the signs of shifts."""
+        """Alternative bodies, each of which holds every shift by one unit.
+
+        The sets in `additions` are smaller, because they use the signs of shifts.
+        """
         return self._shifts.bodies(self.numbers)
 
     @property
     def additions(self) -> tuple[Counts, ...]:
-        """Sets that hold the counts that one unit adds; empty for replace-one neighbours."""
+        """Alternative sets, each of which holds the counts that one unit adds.
+
+        Empty for replace-one neighbours, or if no such set is known.
+        """
         return self._shifts.additions(self.numbers)
 
     @property
@@ -243,7 +249,7 @@ class SpecLayout:
     """A checked spec with the layouts of its queries, from which planning starts.
 
     For each query, `lay_out_query` makes an item of `queries` and `lay_out_ranks` an item of
-    `quantiles`. They don't depend on ε, δ and the importances.
+    `quantiles`. The layouts don't depend on ε, δ and the importances.
     """
 
     spec: Spec

@@ -56,9 +56,10 @@ class RunningSums:
 
     @classmethod
     def from_record(cls, record: object, *, like: Self) -> Self:
-        """Read the sums that `to_record` wrote; `like` has as many cells and nodes.
+        """Read the sums that `to_record` wrote.
 
-        Raises CertificateRejected for anything else.
+        Raises CertificateRejected unless they are whole numbers for as many cells and nodes as
+        `like` has.
         """
         from leastnoise.certificate.records import (  # noqa: PLC0415 (.2 s)
             exact_fields,

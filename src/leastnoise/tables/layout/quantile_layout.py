@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class QuantileLayout(TableShape):
     """The layout of the quantiles of one column in a query.
 
-    Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows
-    errors in ranks as shares of groups of these `sizes`. If the total of a tree of these counts
-    decides which groups are published, `count` is the layout of the table's column with that total.
+    Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows errors
+    in ranks as shares of a group's rows, for groups with these `sizes`. The total of a tree of the
+    histogram's counts may decide which groups are published. Then `count` is the layout of the
+    table's column with that total.
     """
 
     statistics: tuple[Quantile, ...]
@@ -52,8 +53,8 @@ class QuantileLayout(TableShape):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ListedQuantiles(QuantileLayout):
-    """The layout of quantiles in groups that the spec lists."""
+class WeighedQuantiles(QuantileLayout):
+    """The layout of quantiles in which each row of a unit over its limit counts for less."""
 
     @property
     def limits(self) -> str:
@@ -64,8 +65,8 @@ class ListedQuantiles(QuantileLayout):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class UnlistedQuantiles(QuantileLayout):
-    """The layout of quantiles in groups that nobody listed; limits keep a unit in few of them."""
+class WholeRowQuantiles(QuantileLayout):
+    """The layout of quantiles of whole rows: of a unit over its limits, some rows don't count."""
 
     @property
     def limits(self) -> str:

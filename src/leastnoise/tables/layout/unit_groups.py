@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def has_one_value(spec: Spec, column: str) -> bool:
     """True if each unit has one value of `column` by construction.
 
-    That holds for the unit's own column, for columns that are joined by it, for values over all
-    rows of the unit, and for columns that are derived from such values alone.
+    That holds for the column that names the unit, for columns joined by it, and for values computed
+    over all rows of the unit. It also holds for columns derived from such values alone.
     """
     unit = spec.privacy.unit
     if spec.privacy.by_row or not unit:
@@ -60,9 +60,10 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
 
 
 def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
-    """The limits of one unit in `query`: the limits of the spec, and the groups by construction.
+    """The limits of one unit in `query`, whose rows are grouped by the `axes`.
 
-    The rows are grouped by the `axes`.
+    They are the limits of the spec, with a smaller `max_groups` if a unit can't be in more groups
+    by construction.
     """
     limits, groups = spec.limits(query), groups_of_unit(spec, axes)
     if groups is None:

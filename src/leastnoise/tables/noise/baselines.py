@@ -95,7 +95,7 @@ class Baselines:
 def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int) -> Noise | None:
     """Laplace noise for an l1 norm under the budget of all releases; None if no scale is possible.
 
-    For a single release the scale depends on ε alone; for several, on their composition.
+    With a single release, the scale depends on ε alone; with several, on their composition.
     """
     if not budget.epsilon:
         return None
@@ -107,7 +107,7 @@ def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int)
 
 @lru_cache(maxsize=256)
 def _laplace_scale(budget: Budget, releases: int) -> Fraction:
-    """The scale of Laplace noise for an l1 norm of 1."""
+    """The scale of Laplace noise for an l1 norm of 1 with which all releases meet the budget."""
     if releases == 1 or not budget.delta:
         return releases / budget.epsilon
     return _calibrate(
@@ -116,7 +116,10 @@ def _laplace_scale(budget: Budget, releases: int) -> Fraction:
 
 
 def _find_smallest(layouts: Sequence[Layout]) -> Sensitivity:
-    """The first sensitivity with the least l2 radius."""
+    """The first sensitivity of any layout whose l2 radius is the least of all layouts.
+
+    If no sensitivity has exactly that radius, it is the ball with that radius.
+    """
     least = min(layout.l2 for layout in layouts)
     offered = (sensitivity for layout in layouts for sensitivity in layout.sensitivities)
     radii = (

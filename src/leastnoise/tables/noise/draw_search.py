@@ -36,7 +36,7 @@ _MORE_CELLS = 3
 _SAME = 1e-9  # relative difference up to which two variances count as equal
 
 Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
-"""A draw, its noise, and its noise before joint scaling; None if it isn't scaled."""
+"""A draw, its noise, and the noise before joint scaling (None for a draw that isn't scaled)."""
 
 
 def search_draws(
@@ -95,7 +95,8 @@ class DrawSearch:
         """The draw for a group of queries.
 
         Each of the `releases` has one such draw, and all together spend the group's part of
-        `budget`. Each way to bound a unit offers a sensitivity.
+        `budget`. Several queries have the group's joint sensitivity. A single query offers all
+        sensitivities of its layouts, except those that can't lead to the least noise.
         """
         members = tuple(queries[index] for index in group.members)
         if group.sensitivity is not None:
@@ -119,16 +120,16 @@ class DrawSearch:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The indices of the group's queries."""
+        """The indices of the draw's queries in the release."""
         return tuple(query.index for query in self.queries)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the group's queries."""
+        """The labels of the draw's queries."""
         return tuple(query.label for query in self.queries)
 
     def variances(self, mechanism: Mechanism) -> list[list[float]]:
-        """The variance of each number of a cell, for each query."""
+        """For each query of the draw, the variances of the numbers of a cell under `mechanism`."""
         by_query: list[list[float]] = []
         first = 0
         for query in self.queries:
@@ -137,9 +138,9 @@ class DrawSearch:
         return by_query
 
     def rank(self, offers: Offers) -> Offers:
-        """Sort the offers by Σ share·ln(variance), the smallest first.
+        """Sort the offers by Σ share·(mean of ln(variance)) over the queries, the smallest first.
 
-        Offers in which some number has more noise than with plain Laplace noise come last.
+        For a single query, offers that give a number more noise than plain Laplace noise come last.
         """
         laplace = math.inf
         if len(self.queries) == 1:
@@ -165,8 +166,9 @@ class DrawSearch:
 def _moves_far_fewer_cells(moves: Sensitivity, other: Sensitivity) -> bool:
     """True if `moves` lets a unit move under a third of the cells of `other`, by the same amount.
 
-    Then no noise for `other` is the least. Noise in the shape of a box of all d cells has less than
-    noise in each of the k moved cells only while d < 2.45·k (small ε) or d < 3·k (large ε).
+    Then the least noise is never noise for `other`. For a unit that moves k of d cells, noise in
+    the shape of a box of all d cells has less variance than noise for k moved cells only while d is
+    small: d < 2.45·k (small ε) or d < 3·k (large ε).
     """
     if not (isinstance(moves, Linf) and isinstance(other, Linf)):
         return False
@@ -234,7 +236,10 @@ class _Search:
         return draw.rank(comparison.mechanisms)
 
     def log_variance(self, draw: DrawSearch) -> float:
-        """The logarithm of the variance of a number of a draw's only query; ∞ without an offer."""
+        """The mean of ln(variance) over a cell's numbers, for a draw with only one query.
+
+        The noise is the best offer that is quick to search; ∞ without an offer.
+        """
         offers = self.quick(draw)
         return _mean_log(draw.variances(offers[0])[0]) if offers else math.inf
 
@@ -245,8 +250,9 @@ class _Search:
 def _choose_noise(
     budget: Budget, draws: Sequence[DrawSearch], search: _Search
 ) -> tuple[Chosen, Sequence[Noise | None]]:
-    """The noise of each draw, and its noise before joint scaling; None if it isn't scaled.
+    """The noise of each draw, and for each draw its noise before joint scaling, or None.
 
+    None means that no draw is scaled.
     Noise that takes seconds to search is not scaled jointly: spherical noise with more than one
     parameter, and noise for one number in each of several cells that a unit moves. It is searched
     only if it might have less variance than all known offers.

@@ -42,10 +42,10 @@ def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
 def noise_errors(
     certificate: Certificate, layout: Layout, first: int = 0
 ) -> tuple[NoiseError, ...]:
-    """The error of each component of a layout, which is the same in every cell.
+    """The error of each component of a layout; it is the same in every cell.
 
-    `first` is the index of the layout's first coordinate in the draw. A geometry and a body treat
-    the cells of a query alike.
+    That is because geometries and bodies treat the cells of a query alike. `first` is the index of
+    the layout's first coordinate in the draw.
     """
     error_by_std: dict[float, NoiseError] = {}
     errors: list[NoiseError] = []
@@ -151,8 +151,9 @@ def check_range(
     """Raise Refused, naming the bounds, if a published number could overflow or underflow.
 
     `errors_of` returns the error of each component, or raises OverflowError. The check holds for
-    all data and all draws. A noisy number is at most LARGEST_RESULT·g for the grid g; a geometry
-    multiplies it by at most √d·factor (Cauchy & Schwarz). Totals are monotone in each number, means
+    all data and all draws. A noisy number is at most LARGEST_RESULT·g for the grid g; a geometry in
+    d dimensions multiplies it by at most √d times a deviation (Cauchy & Schwarz; see
+    `Geometry.deviations`). Totals are monotone in each number, means
     and variances stay in their bounds, and a ratio is largest at the least denominator above 0. So
     it is enough to try both ends and one step for each number. The error of an unbounded statistic
     may be infinite, but not its value.
@@ -245,7 +246,7 @@ def wished_statistic(layout: Layout) -> str | None:
 
 
 def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
-    """The wishes of a query for each of its errors; none if it has no `accuracy`."""
+    """A `Wish` for each error that the query's `accuracy` limits; empty without `accuracy`."""
     accuracy = layout.accuracy
     if accuracy is None:
         return ()

@@ -4,7 +4,9 @@ Nothing here is proved: the noise that the search chooses is proved later, and c
 separate draws.
 
 notation: D = the number of all coordinates; F(D, ε) as in `shared_draws`. Noise for counts that a
-unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j.
+unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j. Its density
+is constant in a *core*, and falls in steps outside the core (a staircase). A is at least the core's
+size.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ _Shape = tuple[int, int, float]  # the fields `queries`, `most` and `bound` of `
 
 @cache
 def log_radial(d: int, epsilon: float) -> float:
-    """Estimate ln F(d, ε) for the staircase of a body at its best γ.
+    """Estimate ln F(d, ε) for noise whose density falls in steps, each the size of a body.
 
+    γ is the size of the first step, as a fraction of the body; the best γ is taken.
     If ε² is small compared to d, the density e^(−ε·gauge) is as good, and is used instead.
     """
     if epsilon**2 < _STEPS_MATTER * d:
@@ -68,7 +71,7 @@ def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> floa
 
 @cache
 def log_of_counts(queries: int, epsilon: float) -> float:
-    """Estimate ln of the variance of a number with the count staircase, at its best core.
+    """Estimate ln of the variance of a count with noise that falls in steps, at the best core.
 
     A single number gets noise on the whole numbers, which has less variance. For small ε the law
     depends on ε only by its scale. Source: theory/bodies.md §3.
@@ -104,7 +107,7 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
-    """ε² times the variance of a number, by shape.
+    """ε² times the variance of a number with two-sided noise at its best core, by shape.
 
     notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape; b =
     the bound of the shape.
@@ -149,10 +152,10 @@ def _volumes(queries: int, most: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _moments(d: int, epsilon: float) -> Floats:
-    """E (Aε/D)^j for j = 0 … D + 2 and each core b: shape (D + 3, cores).
+    """E (Aε/D)^j for j = 0 … D + 2, for cores of each size: shape (D + 3, number of sizes).
 
-    A − b is exponential with rate ε if the argument `epsilon` is 0; otherwise it is a geometric
-    number of steps.
+    A is the size of the core plus a geometric number of steps. If the argument `epsilon` is 0, it
+    is instead the size plus an exponential number with rate ε: steps don't matter for small ε.
     """
     if not epsilon:
         powers = accumulate(

@@ -33,6 +33,7 @@ _MANY = 8  # fewer draws of noise with δ = 0 gain nothing over the sum of their
 _MARGIN = 1e-3  # relative; added to a draw's least share, as a proof needs more than the estimate
 
 Chosen = tuple[Mechanism, ...]
+"""A mechanism for each draw."""
 Offers = tuple[Mechanism, ...]
 """The mechanisms for a draw at its share of the budget, the best first."""
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Jointly, Together
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
-    from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.layout.layout import Layout, SpecLayout
 
@@ -62,7 +62,7 @@ _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the e
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawQuery:
-    """A query, or a part of a query, that needs noise, with its `share` of the budget.
+    """A query, or a part of a query, that needs noise, with its `share` of ε, and `of_delta`.
 
     It has one layout for each way to bound a unit. `index` is its position in the release.
     """
@@ -70,6 +70,7 @@ class DrawQuery:
     index: int
     layouts: tuple[Layout, ...]
     share: Fraction
+    of_delta: Fraction
 
     @property
     def persons(self) -> bool:
@@ -78,7 +79,7 @@ class DrawQuery:
 
     @cached_property
     def counting(self) -> Layout | None:
-        """The layout in which a unit may add 0 or 1 to every cell, if any."""
+        """The first layout in which a unit may add 0 or 1 to every cell; None without one."""
         return next((layout for layout in self.layouts if _fills_cells(layout)), None)
 
     @property
@@ -126,14 +127,23 @@ def list_draw_queries(spec_layout: SpecLayout) -> tuple[DrawQuery, ...]:
     laid_out = zip(spec_layout.spec.query, spec_layout.queries, spec_layout.quantiles, strict=True)
     for query, parts, quantiles in laid_out:
         for layouts, part in zip(parts, share_parts(parts, quantiles), strict=False):
-            share = spec_layout.spec.share(query) * part
-            queries.append(DrawQuery(index=len(queries), layouts=layouts, share=share))
+            whole = spec_layout.spec.share(query)
+            # the quantiles of published groups are chosen without δ
+            of_delta = whole if layouts[0].unlisted else whole * part
+            queries.append(
+                DrawQuery(
+                    index=len(queries), layouts=layouts, share=whole * part, of_delta=of_delta
+                )
+            )
     return tuple(queries)
 
 
 def share_budget(budget: Budget, queries: Iterable[DrawQuery]) -> Budget:
     """The sum of these queries' shares of the budget."""
-    return budget.share(sum((query.share for query in queries), Fraction(0)))
+    several = tuple(queries)
+    of_epsilon = sum((query.share for query in several), Fraction(0))
+    of_delta = sum((query.of_delta for query in several), Fraction(0))
+    return Budget(epsilon=budget.epsilon * of_epsilon, delta=budget.delta * of_delta)
 
 
 @final
@@ -150,7 +160,7 @@ def partition(
 ) -> list[DrawGroup]:
     """Find the groups of queries that are best drawn together, sorted by their first member.
 
-    `logs` has, for each query, ln of the mean variance of its numbers in a separate draw at its
+    `logs` has, for each query, the mean of ln(variance) over its numbers, in a separate draw at its
     share of `budget`. The result is the partition with the least Σ share·ln(variance) in which no
     query gets more noise. Queries stay separate if Gaussian noise in all of them has less. In a
     series, `budget` is for all `releases`, and noise of a body gets an equal part for each.
@@ -190,7 +200,10 @@ def _split_kinds(queries: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
 def find_layouts(
     queries: Sequence[DrawQuery], sensitivity: Sensitivity
 ) -> tuple[Layout, ...] | None:
-    """A layout for each query such that `sensitivity` holds for all queries together, if any."""
+    """A layout for each query, so that `sensitivity` holds for all queries together.
+
+    None if no layouts have this sensitivity.
+    """
     options = [query.layouts for query in queries]
     if len(options) == 1:
         match = next((layout for layout in options[0] if sensitivity in layout.sensitivities), None)
@@ -205,7 +218,10 @@ def find_layouts(
 def _match_layouts(
     options: Sequence[Sequence[Layout]], sensitivity: Sensitivity
 ) -> Iterator[Layout]:
-    """Yield, for each query, a layout whose shifts lie in the query's part of `sensitivity`."""
+    """Yield, for each query, a layout whose shifts lie in the query's part of `sensitivity`.
+
+    `options` has the layouts of each query. A query without such a layout is skipped.
+    """
     if isinstance(sensitivity, Added) and isinstance(sensitivity.of, Jointly):
         parts = sensitivity.of.parts
         if len(parts) == len(options):
@@ -218,12 +234,16 @@ def _match_layouts(
 
 
 def same_integers(layouts: Iterable[Layout]) -> bool:
-    """True if the integers of all layouts can have the same scale; counts of persons fit any."""
+    """True if the integers of all layouts can have the same scale.
+
+    Counts of persons fit every scale, since they are whole.
+    """
     rows = (layout for layout in layouts if not isinstance(layout.bounding, FirstCells))
     return len({layout.bits for layout in rows}) <= 1
 
 
 _Joint = tuple[float, "Sensitivity"]
+"""The cost Σ share·ln(variance) of a joint draw, and the sensitivity of its queries together."""
 
 
 def _best_groups(
@@ -275,7 +295,7 @@ def _find_joint(
 def _cost_of_persons(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The least cost if all queries count persons, for `_find_joint`; None for other queries."""
+    """The result of `_find_joint` for queries that all count persons; None for others."""
     if not all(query.persons for query in queries):
         return None
     numbers, part = sum(query.numbers for query in queries), _share_of(queries, budget)

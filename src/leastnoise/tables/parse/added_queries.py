@@ -91,7 +91,7 @@ def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """Add the queries that keys of the spec ask for; also return the key for each added query."""
+    """The spec with the queries that its keys ask for, and the asking key by added query's name."""
     spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)
     return spec, counts | bounds
@@ -196,7 +196,7 @@ def _check_query(
 
 
 def _check_candidates(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[Problem]:
-    """Yield the problems of the candidates, and of bounds that are given or were found."""
+    """Yield the problems of the candidates for bounds, of known bounds, and of found bounds."""
     values = column.ends
     if not values:
         yield (
@@ -257,7 +257,7 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each limit and each column whose value an earlier release found."""
+    """Yield a problem for each limit, and for the bounds of each column, that are found already."""
     for key, finder in found_limits.list_finders(spec):
         if finder.finds.found is not None:
             yield f"{key}.found", _WRITTEN.replace("bounds", "limit")

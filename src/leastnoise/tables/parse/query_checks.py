@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _validate
 from leastnoise.tables.answers import kinds
-from leastnoise.tables.layout.lay_out import tree_count
+from leastnoise.tables.layout.lay_out import reads_tree, tree_count
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import (
     Problem,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Parts = tuple[tuple[Layout, ...], ...]
 
 
+_BY_CHANCE = f'give quantiles_by = "{FLIP}"'
 MOST_CONDITIONS = 64
 MOST_KEY_COLUMNS = 32  # with that many columns the engine takes seconds even for an empty table
 
@@ -64,23 +65,23 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
             seen.add(asked)
             if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
                 yield from ((key, why) for why in asked.problems(spec, query))
-            if private and isinstance(asked, Quantile):
+            if private and isinstance(asked, Quantile) and reads_tree(spec, query):
                 yield from ((key, why) for why in _unlisted_quantile(parsed, asked))
 
 
 def _unlisted_quantile(parsed: ParsedQuery, asked: Quantile) -> Iterator[str]:
-    """Yield the reasons why a query by unlisted keys can't publish this quantile."""
+    """Yield the reasons why a query by unlisted keys can't read this quantile off a tree."""
     others = [item for item in parsed.statistics if not isinstance(item, Quantile)]
     first = parsed.quantiles[0].column
     if others:
         yield (
             f"The tree of {asked.label} counts rows, and decides which unlisted groups are "
-            f"published: ask for {others[0].label} in another query."
+            f"published: ask for {others[0].label} in another query, or {_BY_CHANCE}."
         )
     elif asked.column != first:
         yield (
             f"The tree of {first} decides which unlisted groups are published: ask for "
-            f"{asked.label} in another query."
+            f"{asked.label} in another query, or {_BY_CHANCE}."
         )
 
 
@@ -143,10 +144,6 @@ def _quantiles(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     every = len(parsed.statistics) == len(query.statistics)
     if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
-    private = parsed.spec.has_unlisted_keys(query)
-    if asks and private and query.quantiles_by == FLIP:
-        why = "a tree's total decides which unlisted groups are published. Or list the keys"
-        yield f"{path}.quantiles_by", f'Expected "{TREE}": {why} of group_by.'
 
 
 def _objective(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
@@ -173,7 +170,12 @@ def _prefer(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         why = 'Not used: the query has no unlisted groups (keys = "private"). Leave it out.'
         yield f"{path}.prefer", why
     elif query.prefer is not None and parsed.quantiles:
-        yield f"{path}.prefer", "Not used for quantiles: their tree has one noise. Leave it out."
+        if reads_tree(parsed.spec, query):
+            why = "Not used for quantiles: their tree has one noise. Leave it out."
+            yield f"{path}.prefer", why
+        elif len(parsed.quantiles) == len(parsed.statistics):
+            why = "Not used for quantiles alone: no number has noise. Leave it out."
+            yield f"{path}.prefer", why
 
 
 def _without_count(parsed: ParsedQuery, path: str) -> Iterator[Problem]:

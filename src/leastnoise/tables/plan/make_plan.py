@@ -151,9 +151,10 @@ def plan_as_certified(
 ) -> Plan:
     """Derive the plan of a spec from its certificate, which may be proved or only claimed.
 
-    The plan follows from the two alone, so that `verify` can make it again. `splits` are searched
-    again where they are needed and not given. Raises CertificateRejected unless the certificate is
-    about this spec, and Refused if a number may be out of the range of float64.
+    The plan follows from the two alone, so that `verify` can make it again. `splits` have the noise
+    of draws before joint accounting reduced it. They are searched again where they are needed and
+    not given. Raises CertificateRejected unless the certificate is about this spec, and Refused if
+    a number may be out of the range of float64.
     """
     whole = _read_plan(layout, certificate, splits)
     check_range(whole)

@@ -42,6 +42,7 @@ class Draws:
     """The draws of a `plan`, from the exact totals of `rows`.
 
     Tables in `known`, by the labels of their parts, were drawn before and are used as they are.
+    `memory` has the sums of a series with running totals, and receives the new sums.
     """
 
     plan: Plan
@@ -73,7 +74,8 @@ class Draws:
             cells = [next(vectors) for _ in answer.reads.cells]
             groups = [self.rows.groups(layout) for layout in answer.reads.groups]
             self.rows.tell(answer.stage)
-            tables = answer.draw(Totals(cells=cells, groups=groups, memory=self.memory))
+            totals = Totals(cells=cells, groups=groups, drawn=drawn, memory=self.memory)
+            tables = answer.draw(totals)
             drawn |= zip((part.label for part in answer.parts), tables, strict=True)
         return drawn
 

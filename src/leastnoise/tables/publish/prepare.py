@@ -84,12 +84,12 @@ def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertific
 
 
 def _group_columns(query: Query) -> list[str]:
-    """The grouping columns in order, which equality of specs ignores."""
+    """The grouping columns in order; equality of specs ignores the order."""
     return [*query.group_by]
 
 
 def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
-    """Run every query on an empty table, once for each limit that the search may choose.
+    """Run every query on an empty table, once for each limit that the release may find.
 
     Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """

@@ -60,8 +60,8 @@ _PUT_BACK = (
 class Step:
     """The next step of a series: draw a release, or `finish` the folder of a drawn release.
 
-    `first` is the number of the first release of its tree. `state` is the content of the state
-    file; None before the series began.
+    `number` is the number of the release, and `first` of the first release on its tree. `state` is
+    the content of the state file; None before the series began.
     """
 
     number: int

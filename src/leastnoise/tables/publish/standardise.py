@@ -131,7 +131,7 @@ def _find_parts(
 ) -> list[Floats]:
     """The ratio's noisy numerator and denominator, in the units of their components.
 
-    Without columns of both parts, they follow from the ratio and its std (`Quotient.recover`).
+    If the query doesn't publish both, they follow from the ratio and its std (`Quotient.recover`).
     """
     layout = part.layout
     published = {

@@ -38,7 +38,8 @@ class VerifiedRelease:
         certificate: The stored certificate, proved again.
         plan: The plan, made again from spec and certificate.
         delta: Enclosure of the total δ at the spec's ε.
-        layouts: The contents of each table; the parts of one query stand side by side.
+        layouts: The keys and columns of each part of a query; the parts of one query stand side
+            by side in its table.
         rows: Number of rows of each table.
         entry: Number of the ledger's entry, as the release states it; None without a ledger.
         release_number: Position in the series, from 1 on; None without a series. The certificate

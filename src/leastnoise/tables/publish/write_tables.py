@@ -61,7 +61,10 @@ def write_tables(folder: Path, plan: Plan, tables: Iterable[Table]) -> None:
 
 
 def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[object]] | None:
-    """The lines of a CSV in another form than the table's own names and rows; else None."""
+    """The lines of a table as SDMX observations, or with labels in the header of a CSV.
+
+    None for any other format: then the table is written with its names and rows alone.
+    """
     output, parts = spec.output, query.layouts
     if output is not None and output.format == "sdmx-csv":
         return observations.list_lines(table, parts, agency=output.agency or "")
@@ -114,7 +117,12 @@ def _describe_noise(spec: Spec, parts: Sequence[TablePart]) -> str:
 
 
 def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
-    """The number format of each statistic's columns: two significant digits of noise, or whole."""
+    """The number format of each column of statistics.
+
+    Counts are shown as whole numbers. Other numbers, and all standard deviations, are shown with as
+    many decimals as give the smallest deviation two digits. Without a known deviation, the format
+    is the general one.
+    """
     formats: dict[str, str] = {}
     for asked in statistics_of(query.layouts):
         columns = [f"{asked.label}{suffix}" for suffix in asked.suffixes]

@@ -67,7 +67,10 @@ def find_wrong_keys(
 
 
 def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
-    """Yield the possible sort keys of an axis's rows: several, since a CSV doesn't show types."""
+    """Yield lists of the sort keys of all rows on an axis: a list for each type that fits.
+
+    A CSV doesn't show the type of unlisted keys. No list is yielded if a key is wrong.
+    """
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):
             values = [_parse_key(stored, known, kind) for stored in columns[0]]

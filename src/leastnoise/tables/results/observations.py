@@ -88,7 +88,7 @@ def list_lines(
 
 
 def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
-    """True for the header of observations, unless the table has a key column of the first name."""
+    """True if `names` begin like observations, unless that is a key column of the table."""
     return tuple(names[:FIRST_KEY]) == _START and _START[0] not in key_names(parts[0])
 
 

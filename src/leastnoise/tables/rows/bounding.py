@@ -117,9 +117,10 @@ def _weighs_rows(layout: Layout) -> bool:
 
 
 def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
-    """The indices of layouts that are summed together, because rows and cells are the same.
+    """Lists of indices of layouts: each list is a batch, which is summed together.
 
-    A batch has few numbers, so that the sums of a person and cell have a bounded size.
+    The layouts of a batch have the same rows and cells. A batch has few numbers, so that the sums
+    of a person and cell have a bounded size.
     """
     alike: dict[Any, list[int]] = {}
     for index, layout in enumerate(layouts):
@@ -145,7 +146,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """The key of a layout: layouts with the same rows, groups and key have equal vectors."""
+    """A key of a layout: layouts of one batch with equal keys have equal vectors."""
     return layout.axes, layout.components, layout.bits, layout.bounding
 
 

@@ -193,7 +193,10 @@ def rows_in_cells(
 
 
 def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
-    """The cell of a row in `rows_in_cells`, by the axes that have public keys."""
+    """The index of a row's public cell, by the `axes` with public keys; others are ignored.
+
+    The frame is the result of `rows_in_cells`.
+    """
     cell = nw.lit(0, nw.Int64)
     for axis in axes:
         if not isinstance(axis, Unlisted):
@@ -205,7 +208,10 @@ def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
 def _select_grouping(
     engine: Engine, spec: Spec, layout: Layout
 ) -> tuple[nw.LazyFrame[Any], dict[str, nw.Expr]]:
-    """The rows that count and have a unit, and their grouping columns."""
+    """The rows that count, and expressions for their grouping columns and unit, by their new names.
+
+    If rows have units, rows without a unit are left out.
+    """
     frame = rows_that_count(engine, layout)
     columns = {
         f"by{index}": finite_values(engine, axis.column, axis.missing)
@@ -259,7 +265,10 @@ def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 
 
 def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """True for a row that has a value; for kind "outside", only if it is beyond the bounds."""
+    """True for a row with a value in the column, and in the `paired` column if there is one.
+
+    For kind "outside", the value must also be beyond the bounds.
+    """
     has_value = engine.has_value(component.column)
     if component.paired:
         has_value &= engine.has_value(component.paired)

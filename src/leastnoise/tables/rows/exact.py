@@ -47,8 +47,11 @@ def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> li
     """A tuple per group: its public cell, its keys, its totals; in any order.
 
     The integers are computed as in `bounding.query_vector` and are as secret; so is the set of
-    groups.
+    groups. If the last axis has the candidates of quantiles, the totals are per group and
+    candidate.
     """
+    if isinstance(layout.axes[-1], Nearest):
+        return candidate_totals(engine, spec, layout, salt=salt)
     rows = rows_in_cells(engine, spec, layout, summands_of(layout))
     keys = unlisted_keys(layout)
     if len(keys) == len(layout.axes):
@@ -125,11 +128,7 @@ class ExactTotals:
             return count_cut_off(engine, self.spec, finder, layout)
 
     def groups(self, layout: Layout) -> list[tuple[Any, ...]]:
-        """The totals of unlisted groups; no message contains their number.
-
-        If the last axis has the candidates of quantiles, the totals are per group and candidate.
-        """
+        """The totals of unlisted groups, as `group_totals`; no message contains their number."""
         self.tell(f"Reading and bounding for {layout.name}")
-        totals = candidate_totals if isinstance(layout.axes[-1], Nearest) else group_totals
         with source.open_engine(self.rows) as engine:
-            return totals(engine, self.spec, layout, salt=self.salt)
+            return group_totals(engine, self.spec, layout, salt=self.salt)

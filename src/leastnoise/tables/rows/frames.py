@@ -157,7 +157,10 @@ class Frame(Input):
         ]
 
     def _types(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str | StoredColumn]]:
-        """DuckDB's name of each column's type, or a column that DuckDB can't read."""
+        """Pairs of a column's name and DuckDB's name of its type.
+
+        If DuckDB can't read a column, it has a `StoredColumn` with the reason in place of the type.
+        """
         try:
             fields = list(arrow_values.schema_of(self._schema))
         except SourceError:
@@ -264,7 +267,10 @@ class Pandas(Frame):
         return list(zip(map(str, frame.columns), kinds, strict=True))
 
     def _readable(self, positions: Collection[int], *, rehearsed: bool) -> object:
-        """The rows with columns that DuckDB can read; Python texts may contain lone surrogates."""
+        """The frame with its used columns converted so that DuckDB can read every value.
+
+        For example, Python texts may contain lone surrogates, which aren't valid UTF-8.
+        """
         frame = self._frame.iloc[:0] if rehearsed else self._frame
         mended: dict[Any, Any] = {}
         for position, (name, kind) in enumerate(frame.dtypes.items()):

@@ -57,7 +57,10 @@ def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any
 
 
 def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """For each person, the numbers of rows, groups, and rows per group, named by their limits."""
+    """For each person, the numbers of rows and groups, and the largest number of rows in a group.
+
+    The columns have the names of the limits on these numbers.
+    """
     rows = rows_in_cells(engine, spec, layout, ())
     rows = rows.with_columns(cell_of(layout, layout.grouped))
     groups = rows.group_by(UNIT, CELL, *unlisted_keys(layout)).agg(n=nw.len())

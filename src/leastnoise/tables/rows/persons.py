@@ -48,9 +48,9 @@ _SHRINK, _LARGEST = "shrink", "largest"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A layout of a batch whose rows are summed by person.
+    """A layout of a batch of layouts, with the names of its columns while persons are bounded.
 
-    `sums` are the names of its integers before bounding, `names` after it.
+    `sums` are the names of a person's integers in a cell before bounding, `names` after it.
     """
 
     layout: Layout
@@ -96,7 +96,7 @@ class Part:
 
     @property
     def shrinks_in_cells(self) -> bool:
-        """True if each cell is bounded by itself: by one factor, or by clipping one integer."""
+        """True if each cell has its own limit: one factor shrinks it, or one integer is clipped."""
         if self.counts_once:
             return False
         by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.by_number
@@ -104,12 +104,12 @@ class Part:
 
     @property
     def shrinks_largest(self) -> bool:
-        """True if all integers of a person are shrunk when the largest exceeds a limit."""
+        """True if a person's largest integer is limited, by shrinking all of their integers."""
         return not self.counts_once and not self.shrinks_in_cells
 
     @property
     def shrinks_persons(self) -> bool:
-        """True if all integers of a person are shrunk when their size exceeds a limit."""
+        """True if the size of all of a person's integers is limited, by shrinking all of them."""
         bounding = self.layout.bounding
         return isinstance(bounding, InBall) or (
             isinstance(bounding, InCells) and bounding.shrinks(self.layout.numbers)
@@ -117,9 +117,10 @@ class Part:
 
     @property
     def cell_limit(self) -> tuple[str, int | None]:
-        """The name of the integer that is positive in cells that count, and a person's most cells.
+        """The limit on a person's cells: the column that decides if a cell counts, and the number.
 
-        The name is "" if every cell counts, the number None if the number of cells isn't limited.
+        A cell counts if the column is positive there; every cell with rows does if its name is "".
+        The number is None if a person can be in every cell.
         """
         bounding = self.layout.bounding
         if isinstance(bounding, FirstCells):
@@ -261,8 +262,8 @@ def _bounded_totals(
     each number is a cell). It is exact: `bits` are chosen so that q < 2^53, and float64 adds such
     whole numbers without rounding, in any order. If q exceeds the limit N, the factor is ŝ = fl((1
     − 2^−40)·N/q), or its root for squares. The factor and its product with I are off by less than 8
-    roundings of 2^−53 each, far less than the margin 2^−41. Truncation then gives |t| <= |I|·N/q,
-    or |I|·√(N/q), so that the size of t is at most N.
+    roundings of 2^−53 each, far less than the margin 2^−41. Truncation to whole numbers t then
+    gives |t| <= |I|·N/q, or |I|·√(N/q), so that the size of all t is at most N.
 
     If a cell's last number L counts rows without a value, the size of the cell is max|I| of the
     other numbers plus L. That is the gauge of its body, and no more than the sum over its rows,
@@ -362,7 +363,7 @@ def shrink_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.L
 
 
 def _size(part: Part) -> nw.Expr:
-    """The contribution of a cell to the size of its unit's vector."""
+    """The contribution of a cell to the size of its unit's vector: see `_bounded_totals`."""
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.shrinking, InBall):
         return nw.sum_horizontal(*(value * value for value in values))

@@ -23,10 +23,11 @@ _PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and 
 def sums_of_rows(
     engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
 ) -> nw.LazyFrame[Any]:
-    """A frame of each cell's `keys` and sums, if a row is a unit; right for any number of rows.
+    """A frame with a row per cell, for rows that are units: its `keys`, and sums for each summand.
 
-    If an engine's sum of int64 could wrap around, each integer of a value is summed in two parts,
-    high and low, neither of which can.
+    The integers of values are summed; for other summands, the rows that count are counted. The sums
+    are right for any number of rows: if an engine's sum of int64 could wrap around, each integer is
+    summed in two parts, high and low, neither of which can.
     """
     sums: dict[str, nw.Expr] = {}
     for index, summand in enumerate(summands):
@@ -48,7 +49,7 @@ def sums_of_rows(
 def read_totals(
     engine: Engine, summands: Sequence[Summand], sums: nw.LazyFrame[Any], keys: int
 ) -> list[tuple[Any, ...]]:
-    """The keys of each cell and its totals, from `sums_of_rows` with this number of `keys`.
+    """A tuple per cell, from the result of `sums_of_rows`: its `keys` keys, a total per summand.
 
     Totals are clipped to the range of int64; clipping never enlarges the change by one row.
     """
@@ -71,9 +72,10 @@ def read_totals(
 
 
 def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """Expressions for sums of fewer than 2^34 rows with integers of at most 2^28 in size.
+    """For each summand an expression for the sum of its integers in a group: i0, i1, ….
 
-    Beyond that cap, which every plan states, int64 could wrap around.
+    The sums are right for fewer than 2^34 rows with integers of at most 2^28 in size. Beyond that
+    cap, which every plan states, int64 could wrap around.
     """
     sums: list[nw.Expr] = []
     for index, summand in enumerate(summands):
@@ -89,16 +91,20 @@ def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
 
 
 def weighted_totals(
-    engine: Engine, rows: nw.LazyFrame[Any], limits: Sequence[tuple[int, int]]
+    engine: Engine,
+    rows: nw.LazyFrame[Any],
+    limits: Sequence[tuple[int, int]],
+    *,
+    keys: Sequence[str] = (CELL,),
 ) -> list[tuple[Any, ...]]:
-    """A tuple per cell: the cell, and for each (S, N) of `limits` the total of its weighted rows.
+    """A tuple per cell: its `keys`, and for each (S, N) of `limits` the total of its weighted rows.
 
     A row counts as the integer S = 2^bits, and all rows of a person add up to at most N. A person
     with n rows adds n·S if that is at most N. Otherwise each of their rows counts as the integer w
     = ⌊fl(fl((1 − 2^−40)·N)/n)⌋. Its two roundings raise it by at most a factor of 1 + 2^−51, so
     that n·w <= N. The number of rows and the rows come from the same reading of the source.
     """
-    rows = rows.select(UNIT, CELL)
+    rows = rows.select(UNIT, *keys)
     if not engine.can_reread:
         rows = engine.materialise(rows)
     persons = rows.group_by(UNIT).agg(n=nw.len())
@@ -116,4 +122,4 @@ def weighted_totals(
         f"w{index}": nw.col(f"w{index}").fill_null(unit).sum()
         for index, (unit, _) in enumerate(limits)
     }
-    return engine.rows(weighed.group_by(CELL).agg(**sums).select(CELL, *sums))
+    return engine.rows(weighed.group_by(*keys).agg(**sums).select(*keys, *sums))

@@ -1,9 +1,12 @@
-"""The whole rows at each candidate of the unlisted groups, for quantiles by a tree.
+"""The rows at each candidate of the unlisted groups, for quantiles.
 
-A person counts in a few groups, chosen by a salted hash as for other numbers. Suppose n rows in a
-group exceed the limit m. Then the c rows at a candidate count as ⌊c·m/n⌋ rows. To reach m rows,
-some candidates count one row more: those with the smallest hashes. So m whole rows count, in
-proportion to all n, and whole-number noise hides them. No step uses another person's rows.
+If chance chooses quantiles, each row of a person with too many counts for less: see `row_sums`.
+
+For a tree, whole rows count. A person counts in a few groups, chosen by a salted hash as for other
+numbers. Suppose n rows in a group exceed the limit m. Then the c rows at a candidate count as
+⌊c·m/n⌋ rows. To reach m rows, some candidates count one row more: those with the smallest hashes.
+So m whole rows count, in proportion to all n, and whole-number noise hides them. No step uses
+another person's rows.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import narwhals as nw
 
 from leastnoise.tables.layout.axes import Unlisted
 from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
@@ -23,7 +27,7 @@ from leastnoise.tables.rows.cells import (
     unlisted_keys,
 )
 from leastnoise.tables.rows.choose_cells import keep_few
-from leastnoise.tables.rows.row_sums import BELOW_ONE
+from leastnoise.tables.rows.row_sums import BELOW_ONE, weighted_totals
 
 if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
@@ -39,8 +43,8 @@ def candidate_totals(
 ) -> list[tuple[Any, ...]]:
     """A tuple per group and candidate with rows: public cell, keys, candidate, rows; in any order.
 
-    The last axis of the layout has the candidates. The integers are as secret as the rows, and so
-    is the set of groups.
+    The last axis of the layout has the candidates. Rows are in units of 2^−bits. They are as secret
+    as the source, and so is the set of groups.
     """
     *grouped, candidates = layout.axes
     at = nw.col(f"at{layout.axes.index(candidates)}").cast(nw.Int64)
@@ -49,6 +53,11 @@ def candidate_totals(
     )
     public = any(not isinstance(axis, Unlisted) for axis in grouped)
     keys = [*([CELL] if public else []), *unlisted_keys(layout)]
+    if not layout.by_row and isinstance(layout.bounding, InCells):
+        rows = keep_publishable(engine, layout, rows.select(UNIT, *keys, _CANDIDATE))
+        limit = 2**layout.bits, layout.bounding.integer_limits(bits=layout.bits)[1]
+        cells = weighted_totals(engine, rows, [limit], keys=[*keys, _CANDIDATE])
+        return cells if public else [(0, *row) for row in cells]
     unit = [] if layout.by_row else [UNIT]
     count = nw.len().cast(nw.Int64).alias(_ROWS)
     entries = rows.group_by(*unit, *keys, _CANDIDATE).agg(count)

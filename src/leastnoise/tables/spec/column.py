@@ -192,7 +192,7 @@ class FindBounds(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Require the key `find` in the table."""
+        """The section as it is written; raises ValueError if it lacks the key `find`."""
         return require_key(value, "find", forms=_FORMS)
 
 

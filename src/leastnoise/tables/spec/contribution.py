@@ -63,7 +63,7 @@ class FindLimit(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Require the key `find` in the table."""
+        """The section as it is written; raises ValueError if it lacks the key `find`."""
         return require_key(value, "find", forms=_FORMS)
 
     @property

@@ -80,12 +80,18 @@ class Bands(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Require `edges`. A table without `keys` and without `levels` is read as bands."""
+        """The section as it is written; raises ValueError if it lacks the key `edges`.
+
+        Every TOML table for groups that has neither `keys` nor `levels` is read as bands.
+        """
         return require_key(value, "edges", forms=_FORMS)
 
 
 def _grouping(value: object) -> str:
-    """The pydantic tag of the form in which groups are written; no key of a spec ends with []."""
+    """The pydantic tag of the form in which groups are written.
+
+    Tags end with [], so that errors can tell them from keys of a spec.
+    """
     if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
         return "levels[]"
     if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):

@@ -152,7 +152,7 @@ class Dialect:
 
 
 def _read_header(value: object) -> object:
-    """Accept a list for a tuple; raise ValueError for a bool, which other CSV readers accept."""
+    """Convert a list to a tuple; raise ValueError for a bool, which other CSV readers accept."""
     if isinstance(value, bool):
         raise ValueError(  # noqa: TRY004  # pydantic reports a ValueError with its key
             "Expected the names of all columns in order, for a CSV without a header line. Write it "

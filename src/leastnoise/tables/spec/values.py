@@ -135,7 +135,7 @@ def as_table_name(text: str) -> str:
 
 
 def as_tuple(value: object) -> object:
-    """Accept a list for a tuple, and nothing else."""
+    """Convert a list to a tuple; other values stay as they are, and pydantic refuses them later."""
     if value is UNREAD:
         return ()
     return tuple(value) if isinstance(value, list) else value

@@ -55,9 +55,9 @@ FourColumns = tuple[Floats, Floats, Floats, Floats]
 """Values, and their `_std`, `_low` and `_high`, each with one number per cell."""
 Ends = Floats | float
 Published = Mapping[tuple["Component", ...], Sequence[Floats]]
-"""The values that a query published, by their components.
+"""The values that a query published, by the components of their statistics.
 
-Their unit is `Statistic.in_common_unit`; each array has one number per cell.
+`Statistic.in_common_unit` has converted them. Each array has one number per cell.
 """
 
 
@@ -78,8 +78,8 @@ class Component:
 
     A `filled` value counts as 0 if it is missing, before centring. A component with a `paired`
     column is also 0 in rows without a value of that column: see `Ratio`. `lowers` is true if it may
-    be negative. A `separate` one is summed by itself even if, with some found bounds, it equals
-    another component of its column.
+    be negative. A `separate` component is summed by itself even if, with some found bounds, it
+    equals another component of its column.
     """
 
     kind: Literal["count", "without", "units", "value", "square", "outside", "over", "rest"]
@@ -93,7 +93,7 @@ class Component:
 
     @property
     def of_values(self) -> bool:
-        """True if it depends on the column's values, which are rounded; counts are whole."""
+        """True if the number depends on the column's values; then it is rounded, unlike counts."""
         return self.kind in {"value", "square"}
 
     @property
@@ -122,7 +122,7 @@ class RowErrors:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:
-    """The law of one published coordinate's error, in the query's own units, including rounding.
+    """The law of one coordinate's error, including rounding, in units of its component.
 
     `std` is its standard deviation. `half95`, `half975` and `half983` are half-widths of intervals
     with probability 1 − 0.05/k for k = 1, 2, 3. So k such intervals hold together with 95 %
@@ -186,17 +186,20 @@ class AnyStatistic(ABC):
     kind: ClassVar[str]
     """The spelling of the statistic without its columns, such as "mean"."""
     counts: ClassVar[bool]
-    """True if it is whole and not negative before noise, so that `multiple` can round it."""
+    """True if the value is whole and not negative before noise, so that `multiple` can round it."""
     clamps: ClassVar[bool]
     """True if `clamp` replaces negative values by 0."""
     needs_size: ClassVar[bool]
-    """True if its error depends on the number of values in its group, which isn't public."""
+    """True if the error depends on the number of values in a group, which isn't public."""
     adds_up: ClassVar[bool] = False
-    """True if its value in a table by fewer columns is the sum over cells."""
+    """True if the value in a table by fewer columns is the sum of the values in the cells."""
     has_margins: ClassVar[bool] = False
-    """True if tables by fewer columns may have it: it adds up, or is a quotient of such numbers."""
+    """True if the statistic adds up, or is a quotient of such statistics.
+
+    Then tables by fewer columns may have it.
+    """
     of_all_groups: ClassVar[bool] = False
-    """True if it is a single number for all groups of its query together."""
+    """True if the statistic is a single number for all groups of its query together."""
 
     @property
     @abstractmethod
@@ -261,19 +264,28 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """An upper bound on half the width of its interval in a group of this many `rows`."""
+        """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
+
+        `rows` is given if the statistic `needs_size`.
+        """
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The change of the statistic's value when its first number changes by 1."""
+        """The change of the statistic's value when its first number changes by 1.
+
+        Some subclasses use another number, such as the quotient of two numbers.
+        """
         return ingredients.unit
 
     def is_open(self, ingredients: Ingredients) -> bool:
-        """True if nothing public bounds it, so that `_std`, `_low` and `_high` may be ±∞."""
+        """True if nothing public bounds the value, so that `_std`, `_low`, `_high` may be ±∞."""
         del ingredients
         return False
 
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The values in a unit in which statistics of the same components agree, as var and std."""
+        """The values in a unit in which statistics of the same components are equal.
+
+        In this unit var and std of a column are both the variance of the scaled values.
+        """
         del ingredients
         return value
 
@@ -285,10 +297,10 @@ class Statistic(AnyStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """The suffix of a column that contradicts other columns or the noise; None if none does.
+        """The suffix of the first column that other columns or the noise contradict, or None.
 
-        `columns` are its four columns as published. `published` has the other statistics of the
-        query.
+        "" stands for the value itself. `columns` are the statistic's four columns as published.
+        `published` has the other statistics of the query.
         """
 
 
@@ -300,11 +312,11 @@ class OneColumn(AnyStatistic):
 
     column_is: ClassVar[ColumnIs]
     column_types: ClassVar[frozenset[ColumnType]] = ANY_COLUMN
-    """The column types that it accepts."""
+    """The column types that the statistic accepts."""
     of_values: ClassVar[bool]
-    """True if it uses the column's values, which must be numbers with public bounds."""
+    """True if the statistic uses the column's values, which must be numbers with public bounds."""
     ranked: ClassVar[bool] = False
-    """True if its value is one of the column's public candidates; the column has numbers."""
+    """True if the value is one of the column's public candidates; the column has numbers."""
 
     @property
     def label(self) -> str:

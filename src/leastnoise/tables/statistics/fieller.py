@@ -39,9 +39,9 @@ class QuotientTests:
     def accept(
         self, numerator: Floats, count: Floats, *, between: tuple[float, float]
     ) -> tuple[Floats, Floats]:
-        """The smallest and the largest quotient `between` the limits that isn't rejected.
+        """For each cell, the least and largest quotient `between` the limits that isn't rejected.
 
-        Counts must be above 0. If all quotients are rejected, the result is ∞ and −∞.
+        Counts must be above 0. If all quotients of a cell are rejected, the results are ∞ and −∞.
         """
         least, most = between
         low, high = self._accept(numerator, count, most)
@@ -78,10 +78,10 @@ class QuotientTests:
 def find_tests(
     noise: Sequence[NoiseError], *, most: float, probability: float = 0.95
 ) -> QuotientTests | None:
-    """Find the tests of S/n, at most `most`, for the `noise` of S and of n.
+    """Find the tests of quotients S/n from −`most` to `most`, for the `noise` of S and of n.
 
-    Each keeps a true quotient with this `probability`. None if the joint law of both noises isn't
-    known.
+    Each test accepts the true quotient with this `probability`. None if the joint law of both
+    noises isn't known.
     """
     above, below = noise
     # the half-widths of these tests are stored

@@ -27,9 +27,9 @@ ROWS_95 = "_rows_95"
 class Quantile(OneColumn):
     """The `level`-quantile of a column, chosen among its candidates; no noise is added to it.
 
-    Further columns state its uncertainty. If `with_ends` is true, they are two candidates between
-    which the quantile of the rows lies; otherwise, an error in ranks of rows. See
-    `answers.quantiles.layout`.
+    Further columns state the quantile's uncertainty, with probability 95 %. If `with_ends` is true,
+    they are two ends between which the quantile of the rows lies. Otherwise the only further column
+    has the largest error, in ranks of rows. See `answers.quantiles.layout`.
     """
 
     level: Fraction = MEDIAN
@@ -46,7 +46,10 @@ class Quantile(OneColumn):
 
     @classmethod
     def of(cls, column: str, level: str) -> Self:
-        """The quantile at a level that is written as a decimal; raises ValueError."""
+        """The quantile at a level that is written as a decimal.
+
+        Raises ValueError unless the level is above 0 and below 1.
+        """
         try:
             parsed = exact(level, name="level")
         except InvalidArgument:

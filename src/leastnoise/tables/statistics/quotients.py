@@ -87,10 +87,10 @@ class Quotient(Statistic):
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
         """The four columns, clamped to the range of the quotient.
 
-        std: delta method, scale·√(σ_S² + (S/n)²σ_n²)/n, and at most `most`, since S/n can't leave
-        [−most, most]. low, high: the quotients that tests accept (`fieller`); `_in_box` if there
-        are no tests, because the joint law of both noises isn't known, or if they reject all
-        quotients.
+        `_std` is scale·√(σ_S² + (S/n)²σ_n²)/n by the delta method, and at most scale·most, since
+        S/n can't leave [−most, most]. `_low` and `_high` are the ends of the quotients that tests
+        accept (`fieller`). There are no tests if the joint law of both noises isn't known. Then, or
+        if tests reject all quotients, the ends are from `_in_box`.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         numerator, count = numbers
@@ -134,11 +134,11 @@ class Quotient(Statistic):
     def recover(
         self, ingredients: Ingredients, value: Floats, std: Floats
     ) -> tuple[Floats, Floats]:
-        """The noisy S and n of published values and their std; n = 0 where these hide n.
+        """The noisy S and n, computed from published values and `_std`.
 
-        If S/n is outside its range, S is n times the nearer end of the range. Then all quotients
-        that tests of the noisy S accept are accepted: |S − a·n| only shrinks, for every a in the
-        range.
+        n = 0 where `_std` is at its maximum, which hides n. If S/n was clamped, the result S is n
+        times an end of the range. Tests of it accept every quotient that tests of the noisy S
+        accept: |S − a·n| is smaller, for every a in the range.
         """
         middle, scale, _, largest = self.scale_of(ingredients)
         ratio = (value - middle) / scale
@@ -227,7 +227,10 @@ class Quotient(Statistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Find a wrong column: check all ranges, `_std` against n, then the interval's ends."""
+        """The suffix of the first wrong column, or None.
+
+        Checks all ranges, then `_std` against the published n, then the interval's ends.
+        """
         value, std, low, high = columns
         middle, scale, smallest, largest = self.scale_of(ingredients)
         least, most = middle + scale * smallest, middle + scale * largest
@@ -325,10 +328,10 @@ class Ratio(Quotient):
     """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, with both parts from one draw.
 
     Both parts use only rows with a value of a and of b: a row that counts in only one part would
-    bias the ratio. Only over `count`, which counts all rows, every row counts. A ratio over a count
-    is at most the largest absolute value that the bounds of a allow, and at least 0 unless a may be
-    negative. A ratio of two sums is unbounded, and if the interval of n reaches 0, so is the
-    ratio's interval.
+    bias the ratio. The exception is a ratio over `count`, which counts all rows: every row counts
+    in it. A ratio over a count is at most the largest absolute value that the bounds of a allow. It
+    is at least 0 unless a may be negative. A ratio of two sums is unbounded, and if the interval of
+    n reaches 0, so is the ratio's interval.
     """
 
     above: Sum
@@ -368,7 +371,10 @@ class Ratio(Quotient):
             )
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The components of the two sums, or of the sum and the count, of rows with both values."""
+        """The components of the numerator and of the denominator.
+
+        Both are over rows with values of both columns, except for a ratio over `count`.
+        """
         (above,), (below,) = (part.components(spec, by_row=by_row) for part in self.parts)
         if not self.below.column:
             return above, below
@@ -390,7 +396,11 @@ class Ratio(Quotient):
         return replace(summed, paired=other)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """S/n is from 0, or −most if a may be negative, to most: 1 over a count, ∞ over a sum."""
+        """The range [0, most] of S/n, or [−most, most] if a may be negative, and its scale.
+
+        Over a count, `most` is 1; over a sum, it is ∞. The scale is the quotient of the radii by
+        which the values of a and of b are divided.
+        """
         above, below = ingredients.components
         most = 1.0 if below.kind == "count" else math.inf
         scale = float(above.radius / below.radius)

@@ -100,10 +100,11 @@ class Spread(ColumnStatistic):
 
     @final
     def values(self, ingredients: Ingredients, numbers: Sequence[Floats]) -> FourColumns:
-        """V = m − a², clamped to [0, 1]; if n <= 0 it is ½, whatever S and Q are.
+        """The four columns, as functions of V = m − a²; if n <= 0, V is ½, whatever S and Q are.
 
-        m is clamped to 1, its largest value without noise. std: delta method, ∂V/∂S = −2a/n, ∂V/∂Q
-        = 1/(2n), ∂V/∂n = (2a² − Q/n/2)/n = (a² − V + ½)/n, and at most the largest of any law.
+        m is clamped to at most 1, its largest value without noise, and V to [0, 1]. The standard
+        deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n =
+        (2a² − Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` cuts it to the largest of any law.
         """
         total, square, count = numbers
         positive = count > 0
@@ -137,10 +138,14 @@ class Spread(ColumnStatistic):
         """An upper bound from the tests, or else from an interval of m and an interval of a².
 
         The variances that tests accept (`spread_tests`) span at most 2c/n + (a − â)², with the
-        largest c, and |a − â| <= c'/n by the test of means. Without tests, [Q − w, Q + w]/[n − d, n
-        + d], clamped to ±1, is at most as wide as a mean's interval, 2h, so that m's interval has
-        width h. a's interval has width at most 2g, and a² in [1 − 2g, 1]² has width 4g(1 − g). The
-        root of an interval [V, V + x] is widest at V = 0, where it has width √x.
+        largest half-width c of these tests. By the test of means, |a − â| <= c′/n, where c′ is its
+        largest half-width.
+
+        Without tests, let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
+        clamped to [−1, 1]. As for a mean, h = (w + d)/(n + d) if n >= 2w + d, otherwise h = 1; for
+        g, t stands in place of w. Then the interval of m = (1 + Q/n)/2 has width h, and a² in
+        [1 − 2g, 1]² has width 4g(1 − g). The root of an interval [V, V + x] is widest at V = 0,
+        where it has width √x.
         """
         n = float(require_size(rows))
         if (tests := find_spread_tests(ingredients.noise)) is not None:
@@ -167,7 +172,10 @@ class Spread(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Find a wrong column: check all ranges, then compare with count, mean and variance."""
+        """The suffix of the first wrong column, or None; "" for the value itself.
+
+        Checks all ranges, then compares with the published count, mean and variance.
+        """
         value, std, low, high = columns
         most = self.from_variance(ingredients, 1.0)
         limits = ((0.0, most), (0.0, most * _LARGEST_STD), (0.0, value), (value, most))
@@ -230,20 +238,20 @@ class Var(Spread):
         return ingredients.unit**2
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The variance in the column's units, squared."""
+        """The variance radius²·V, in squared units of the column."""
         return ingredients.unit**2 * np.asarray(variance)
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The variance in units of radius²."""
+        """V, from the variance in squared units of the column."""
         return value / ingredients.unit**2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `_std` in the column's units, squared."""
+        """The `_std` in squared units of the column, at most radius²/2."""
         del variance
         return ingredients.unit**2 * np.minimum(std, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `std` in units of radius²."""
+        """The `std` of V, from the `_std` in squared units of the column."""
         del variance
         return std / ingredients.unit**2
 
@@ -256,11 +264,11 @@ class Std(Spread):
     kind: ClassVar[str] = "std"
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The root of the variance. It is increasing, so it maps ends of intervals to ends."""
+        """The standard deviation radius·√V. It rises with V, so ends of intervals map to ends."""
         return ingredients.unit * np.sqrt(np.asarray(variance))
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The square of the standard deviation."""
+        """V, from the standard deviation in units of the column."""
         return (value / ingredients.unit) ** 2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
@@ -286,7 +294,7 @@ def _slope(ingredients: Ingredients, squared_mean: Floats, variance: Floats) -> 
 def _ends(
     ingredients: Ingredients, total: Floats, square: Floats, count: Floats
 ) -> tuple[Floats, Floats]:
-    """The variances that tests accept (`spread_tests`), or `_in_box` if there are no tests."""
+    """The smallest and largest V that tests accept (`spread_tests`); `_in_box` without tests."""
     if (tests := find_spread_tests(ingredients.noise)) is not None:
         return tests.accept(total, square, count)
     return _in_box(ingredients, total, square, count)

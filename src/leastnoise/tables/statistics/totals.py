@@ -1,4 +1,4 @@
-"""Counts and sums: one noisy number each, in a unit of its own."""
+"""Counts and sums: a noisy number times its unit, or a weighted sum of two noisy numbers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Total(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The number before it was multiplied by its unit."""
+        """The value divided by the statistic's `unit`."""
         return value / self.unit(ingredients)
 
     @final
@@ -114,7 +114,7 @@ class Total(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """Find a wrong `_low` or `_high`; the number itself can be anything."""
+        """The suffix of a wrong `_low` or `_high`, or None; the number itself can be anything."""
         del published
         value, _, low, high = columns
         if ingredients.projected:
@@ -206,9 +206,9 @@ class CountUnits(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sum(Total):
-    """`sum(column)`, in units of the largest absolute value that the bounds allow.
+    """`sum(column)`, computed from values divided by the largest size that the bounds allow.
 
-    If the query also counts these values, the sum is computed from their count and from values
+    If the query also counts these values, the sum may be computed from their count and from values
     about the middle of their bounds: sum = middle·count + radius·(sum about the middle). See
     `layout.choices`.
     """
@@ -253,14 +253,17 @@ class Sum(Total):
             yield count_of(spec, ""), value
 
     def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
-        """The unit of the sum, or the middle and the radius of the bounds."""
+        """The factor of the only number, or of the count and the centred sum.
+
+        With two numbers, these are the middle and the radius of the bounds.
+        """
         if len(ingredients.components) == 1:
             return super().weights(ingredients)
         _, value = ingredients.components
         return float(value.centre), float(value.radius)
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The value of one unit of the last number, the sum."""
+        """The change of the published sum when the last number, a sum of values, changes by 1."""
         return float(ingredients.components[-1].radius)
 
     def find_wrong_suffix(
@@ -367,7 +370,7 @@ class CountOverLimits(ClippingCount):
 @final
 @dataclass(frozen=True, kw_only=True)
 class CountInNoGroup(ClippingCount):
-    """`count_in_no_group`: persons with a row in no group; if a row is a unit, such rows."""
+    """`count_in_no_group`: persons with a row in no group; if a row is a unit, rows in no group."""
 
     kind: ClassVar[str] = "count_in_no_group"
     column_is: ClassVar[ColumnIs] = "absent"

@@ -83,7 +83,7 @@ class StoredColumn:
 
     @property
     def type(self) -> ColumnType | None:
-        """The column type in a spec that this type has by itself; None for types such as BLOB."""
+        """The column type in a spec that declares none; None for other types, such as BLOB."""
         return TYPES.get(self.kind)
 
     @property
@@ -180,7 +180,7 @@ def finite(number: str) -> str:
 
 
 def as_day(column: StoredColumn) -> str:
-    """SQL of the day of a date or timestamp; NULL for days whose text isn't the same everywhere."""
+    """SQL of the day of a date or timestamp; NULL for days that engines write differently."""
     day = column.sql
     if column.kind == "TIMESTAMP_NS":  # a cast to a date rounds up before 1970
         passed = f"epoch_ns({day})"

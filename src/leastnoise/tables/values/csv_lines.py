@@ -230,7 +230,7 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
     """Split the file into blocks that end at line ends.
 
-    A line that is too long is cut: its first MAX_LINE + 1 bytes or more are kept, and its end.
+    A line that is too long is cut: its line end is kept, and at least its first MAX_LINE + 1 bytes.
     """
     rest = b""
     while read := file.read(2**19):

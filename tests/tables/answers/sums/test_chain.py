@@ -158,12 +158,12 @@ def test_a_release_verifies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda b: b.update(name="people.1x2x3"), "it is of another tree"),
+        (lambda b: b.update(name="people.1x2x3"), "noise has another tree"),
         (lambda b: b.update(name="people.2x3"), "doesn't list all columns"),
         (lambda b: b.update(name="people.2x3x1"), "plan.json"),  # region and age have six each
         (lambda b: b["certificate"]["sensitivity"].update(l0=2), "people"),
         (lambda b: b["certificate"].update(epsilon="2"), "people"),
-        (lambda b: b["certificate"].update(epsilon="0.5"), "budget isn't its share"),
+        (lambda b: b["certificate"].update(epsilon="0.5"), "budget isn't the query's share"),
     ],
 )
 def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) -> None:

@@ -211,7 +211,7 @@ class TruncatedKStaircase(BodyNoise):
 
     @property
     def largest_loss(self) -> Fraction:
-        """The largest finite loss."""
+        """The largest finite privacy loss under a shift in `body`."""
         return self.decay * min(math.ceil(1 / self.scale), max(self.steps.levels))
 
     @cached_property

@@ -41,8 +41,9 @@ class TwoSided(VectorNoise):
 
     h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X/scale is uniform in {P <= A, Q
     <= B} for random A and B. They have the law of two independent copies of A, weighted by the
-    volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X/scale is a sum over
-    s of products E A^i·E A^j with 0 <= i, j <= D + 2.
+    volume of this set. That is Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!), where w are the `weights` of the
+    set T = `of` (see `VolumeSplit`). So every moment of X/scale is a sum over s of products E A^i·E
+    A^j with 0 <= i, j <= D + 2.
     """
 
     form: ClassVar[str] = "of"
@@ -85,7 +86,10 @@ class TwoSided(VectorNoise):
         )
 
     def _second(self, axis: _Axis) -> float:
-        """E X_i²: given s, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent, t = D − s."""
+        """E X_i², the sum over s of its parts; t = D − s.
+
+        Given s, A and B, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent.
+        """
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
         total = axis.pp * s / (s + 2) @ parts.ratio(2, 0)
@@ -114,7 +118,7 @@ class TwoSided(VectorNoise):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """The moments of a `Coordinate` in floats; p and q are None if they don't suffice for E|x|."""
+    """The moments of a `Coordinate` in floats; p and q are None if E|x| isn't known from them."""
 
     unit: float
     pp: NDArray[np.float64]

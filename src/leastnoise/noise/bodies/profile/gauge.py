@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell of q = `each` numbers, by the truncated moments of its gauge G.
+    """The law of a cell of q = `each` numbers, given by the truncated moments of its gauge G.
 
     `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
     """
@@ -51,17 +51,20 @@ class CellLaw:
     moment: Callable[[int, float], float]
 
     def tail(self, c: float) -> float:
-        """The probability P(|X_i| > c·b) for one number with the bound b."""
+        """The probability P(|X_i| > c·b) for a number X_i of the cell, whose bound is b."""
         beyond = self.moment(0, c)
         q = self.each
         return beyond if q == 1 else beyond - (q - 1) / q * c * self.moment(1, c)
 
     def tail_of_difference(self, t: float, a: float, b: float) -> float:
-        """The probability P(|X_i − r·X_j| > t); X_i has the bound a, and r·X_j the bound b > 0.
+        """The probability P(|X_i − r·X_j| > t) for two numbers X_i and X_j of the cell.
 
-        Given G, |X_i − r·X_j| is G·|a + bV| if X_i is at its end, and G·|b + aV| if X_j is, each
-        with probability 1/q; otherwise it is G·|aU + bV|. All three densities change where G·(a +
-        b) and G·|a − b| pass t: `near` and `far` are the moments beyond these.
+        X_i has the bound a, and r·X_j the bound b > 0.
+
+        Given G, |X_i − r·X_j| has the law of G·|a + bV| if X_i is at its end, and of G·|b + aV| if
+        X_j is, each with probability 1/q. Otherwise it has the law of G·|aU + bV|. U and V are
+        independent and uniform in [−1, 1]. All three densities change where G·(a + b) and G·|a − b|
+        pass t: `near` and `far` are the moments of G beyond these two points.
         """
         q, most, least = self.each, max(a, b), min(a, b)
         orders = range(min(q, 3))
@@ -78,13 +81,13 @@ class CellLaw:
         return (larger + smaller + (q - 2) * neither) / q
 
     def tail_beside(self, c: float) -> float:
-        """The probability P(|X + Y| > c·b) for X in a cell of q − 1 numbers, Y alone in a cell.
+        """P(|X + Y| > c·b) for X in a cell of q − 1 numbers, and Y in a cell of one number.
 
         Both numbers have the bound b.
 
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
-        uniform otherwise. With p = q − 1 and z = c/G < 1 it exceeds c with probability
+        otherwise uniform in [−1, 1]. With p = q − 1 and z = c/G < 1 it exceeds c with probability
 
             1 − z + (((1 + z)/2)^p − ((1 − z)/2)^p)/(2p) = 1 − z + Σ_(odd k) C(p, k) z^k/(2^p p).
         """
@@ -206,7 +209,7 @@ def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
-    """As `tail_of`, for a body of differences T − T; None unless T is a simplex."""
+    """As `tail_of`, for the body of differences T − T; None unless T is a simplex."""
     if not isinstance(of, Counts) or of.most > 1:
         return None
     d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
@@ -221,7 +224,7 @@ def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], fl
 
 
 def _simplices(d: int) -> Callable[[Floats], Floats]:
-    """The function c ↦ P(|U_i| > bc) for U uniform in the differences of a simplex."""
+    """The function c ↦ P(|U_i| > bc), U uniform in the differences of {x >= 0, Σx <= b} in R^d."""
     s = np.arange(d + 1, dtype=float)
     logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
     weights = np.exp(logs - logs.max())
@@ -241,7 +244,7 @@ def _simplices(d: int) -> Callable[[Floats], Floats]:
 
 
 def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
-    """The mean of P(|U_i| > bc/R) over R ~ Gamma(D + 1); the probability is 0 for R < c."""
+    """The mean of P(|U_i| > bc/R) over R ~ Gamma(d + 1); `uniform` maps c to P(|U_i| > bc)."""
     spread = 60 + 12 * math.sqrt(d)
     first = max(c, d - spread, 0.0)
     r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
@@ -261,7 +264,7 @@ def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
 
 
 def _sizes(body: Body) -> Floats:
-    """For each coordinate the pair (dimension of its box, its bound); (1, 1) without a box."""
+    """For each coordinate the row (dimension of its box, its bound); (1, 1) if it is in no box."""
     if isinstance(body, Box):
         return np.array([[len(body.bounds), float(bound)] for bound in body.bounds])
     if isinstance(body, Cells):

@@ -40,7 +40,7 @@ def two_sided_known(noise: TwoSided) -> bool:
 
 
 def list_alike(noise: TwoSided) -> NDArray[np.int64]:
-    """For each coordinate, the first coordinate of its block; a cube is a single block."""
+    """For each coordinate, the first coordinate of its block (a cube or simplex of the product)."""
     sizes = [noise.dimension] if _cube(noise) else [block.queries for block in _blocks(noise)]
     return np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
 
@@ -167,7 +167,11 @@ class _InBlock:
 
 
 def _log_volumes(block: Counts) -> Floats:
-    """The ln of C(q, s) times the volumes of both sides of a block, s = 0 … q; in units of b."""
+    """The ln of C(q, s) times the volumes of a block's two sides, for s = 0 … q and the bound 1.
+
+    The sides are T within s coordinates and T within the other q − s, if T is a block of dimension
+    q.
+    """
     q = block.queries
     logs = np.array([math.lgamma(s + 1) for s in range(q + 1)])
     both = logs + logs[::-1]
@@ -188,7 +192,9 @@ def _convolve(a: Floats, b: Floats) -> Floats:
 
 
 def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
-    """The function t ↦ P(|X_i| > t) for A = a + k and B = a + n − k with weight q^n (2a + n)^d.
+    """The function t ↦ P(|X_i| > t) for a cube with the bound 1, and noise of scale 1.
+
+    The weight of A = a + k and B = a + n − k is q^n (2a + n)^d, where a = core and q = e^(−decay).
 
     P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
     """
@@ -208,10 +214,12 @@ def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
 
 
 def _two_sided_smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
-    """The function t ↦ P(|X_i| > t) for A = b + u, B = b + n − u with density ∝ e^(−n) (2b + n)^d.
+    """The function t ↦ P(|X_i| > t) for a cube with the bound 1, and noise of scale 1.
 
-    P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn, c =
-    (t − b)₊ and 0 <= u <= n.
+    The density of A = b + u and B = b + n − u is ∝ e^(−n) (2b + n)^d, where b = core.
+
+    P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn with
+    c = (t − b)₊ and 0 <= u <= n.
     """
     core, d = float(noise.core), noise.dimension
     peak = max(d - 2 * core, 0.0)

@@ -31,7 +31,7 @@ ONE = (Fraction(1),)
 
 @final
 class ScaledRows(Reals):
-    """The numbers x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q parts share a factor.
+    """The numbers x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q = row parts share a factor.
 
     The number u of units divides q. Proof of `error`: let â, b̂ have errors e, e' and reach r, r'.
     Then |âb̂ − ab| <= e r' + (r + e) e'. The unit and two products round by less than 4·2^-53 of

@@ -58,9 +58,9 @@ _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of tw
 
 
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
-    """Draw M_j ~ Beta(q, 1) given ΣM_j <= k, with q = shape, m = cells, k = cap.
+    """Draw independent M_1, …, M_m ~ Beta(q, 1) given ΣM_j <= k; q = shape, m = cells, k = cap.
 
-    It uses rejection, with the proposal that is accepted more often. One proposal is
+    For 1 < k < m it uses rejection, with the proposal that is accepted more often. One proposal is
     k·Dirichlet(q, …, q, 1), which has the right law if no entry is above 1. The other is tilted M_j
     (`_tilted`), whose sum is near k.
     """
@@ -106,7 +106,8 @@ def _betas(entropy: Entropy, cells: int, shape: int) -> Reals:
 def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
     """Independent M_j of density ∝ M^(q−1) e^(−θM) on (0, 1), θ = tilt.
 
-    They are betas, accepted with probability e^(−θM), or gammas over θ, accepted if below 1.
+    Proposals are rejected until each M_j is accepted. For θ <= q they are betas, accepted with
+    probability e^(−θM); for larger θ, gammas divided by θ, accepted if below 1.
     """
     if tilt == 0:
         return _betas(entropy, cells, shape)
@@ -125,7 +126,7 @@ def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
 def _proposals(
     entropy: Entropy, count: int, shape: int, tilt: Fraction
 ) -> tuple[Reals, NDArray[np.bool_]]:
-    """Propose `count` tilted M_j, with flags for the accepted ones."""
+    """Draw `count` proposals for tilted M_j, and flags that are True for the accepted proposals."""
     if tilt > shape:
         gammas = Gammas(count, entropy, shape=shape)
         draws = scale_by(1 / tilt, gammas)
@@ -201,7 +202,10 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
-    """The tilt θ with E M about k/m, and True if the Dirichlet proposal is accepted more often."""
+    """The tilt θ, and True if the Dirichlet proposal is accepted more often.
+
+    With this θ the mean of a tilted M_j is about cap/cells.
+    """
     mean = cap / cells
     low, high = 0.0, 2.0 * shape / mean
     if _moments(low, shape)[0] > mean:
@@ -240,12 +244,15 @@ def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
 
 
 def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
-    """Draw boundary points: the cells have the gauges N_i = N·Dirichlet(D_1, …)."""
+    """Draw boundary points: the cells' gauges are N·Dirichlet(D_1, D_2, …), N from `gauges`."""
     return _cells(source, body, gauges, _shapes(body))
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Draw uniform points: cell i has the gauge R·S_i, (S_1, …, rest) ~ Dirichlet(D_1, …, 1)."""
+    """Draw uniform points: cell i has the gauge R·S_i, R from `radii`.
+
+    Here (S_1, …, rest) ~ Dirichlet(D_1, …, 1), D_i the dimension of cell i.
+    """
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
@@ -272,7 +279,7 @@ def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.
 
 
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
-    """Draw uniform points: the cells have the gauges R·M_j, where ΣM_j is at most k."""
+    """Draw uniform points: the cells have the gauges R·M_j, with R from `radii` and ΣM_j <= k."""
     return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
@@ -295,9 +302,10 @@ def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyRe
 
 
 def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
-    """Draw boundary points: the blocks have the gauges N_i = N·r_i·(G_i/ΣG)^(1/p).
+    """Draw boundary points: block i has the gauge N·r_i·(G_i/ΣG)^(1/p), N from `gauges`.
 
-    Here G_i ~ Gamma(D_i/p). For p = ∞ one block is on its own boundary, the others are inside.
+    Here G_i ~ Gamma(D_i/p), r_i is the block's radius, D_i its dimension, and p the body's
+    exponent. For p = ∞ one block is on its own boundary, and the others are inside.
     """
 
     def point(gauge: LazyReal) -> Reals:
@@ -331,7 +339,7 @@ def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals
 
 
 def together_falling(source: PointSource, body: Together, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N), by the simpler of the two functions above."""
+    """Draw points of density ∝ e^(−N), from uniform points for p = ∞, else from boundary points."""
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)
         return together_uniform(source, body, radii)
@@ -349,7 +357,10 @@ def _choose_part(entropy: Entropy, body: Together) -> int:
 
 
 def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
-    """Draw a point of a product of blocks: block `end` on its boundary, the others inside."""
+    """Draw a point of a product of blocks, uniform in each block.
+
+    If `end` is a block's index, this block is on its boundary instead.
+    """
     points = []
     for index, (part, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
         gauge = as_vector(scalars.multiply_by(radius, whole))

@@ -111,7 +111,11 @@ class BodyPoints(PointSource):
         return recipes.surface(self, body, plain.root_radii(self, body, radii))
 
     def exponential_points(self, body: Body, count: int) -> Reals:
-        """Draw points of density ∝ e^(−N): N ~ Gamma(D), or a radius ~ Gamma(D + 1) times U."""
+        """Draw points of density ∝ e^(−N).
+
+        They are boundary points with gauges N ~ Gamma(D), or uniform points with radii ~
+        Gamma(D + 1).
+        """
         recipes = _recipes(body)
         if recipes.exponential_points is not None:
             return recipes.exponential_points(self, body, count)
@@ -173,7 +177,7 @@ def truncated_k_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `truncated-k-staircase` noise, in units of `grid`.
 
-    The draw is uniform in e_j·K for an edge e_j, with the same probabilities as for a ball.
+    The draw is uniform in e_j·K for an edge e_j, which has the probability π_j of `RadialSteps`.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = as_vector(LazyRational(noise.scale / grid * noise.steps.edges[j]))
@@ -200,7 +204,8 @@ def two_sided_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `two-sided-staircase` noise, in units of `grid`.
 
-    Given s, A = a + k with probability ∝ e^(−decay·k)(a + k)^s; B in the same way from t = D − s.
+    The draw is uniform in {P <= A, Q <= B}. Given the shape s, A is a + k with probability ∝
+    e^(−decay·k)(a + k)^s. B has the same law with t = D − s in place of s.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -241,8 +246,9 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
 def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
     """The cumulative probabilities of the shape s, for a staircase with core a.
 
-    notation: q = e^(−decay). Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 −
-    q)·Σ_{i >= 1} e_(j − i)/i!. All terms are positive, so nothing cancels.
+    notation: q = e^(−decay), e_j = E A^j/j!. The generating function Σ_j e_j z^j is (1 − q)
+    e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!. All terms are positive,
+    so nothing cancels.
     """
     del bits
     d, odds = of.dimension, 1 / ball(decay).expm1()
@@ -257,7 +263,9 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """A sampler of one draw of `two-sided-laplace` noise, in units of `grid`.
 
-    Given s, A = b + y has density ∝ (b + y)^s e^(−y): y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
+    The draw is uniform in {P <= A, Q <= B}. Given the shape s, A = b + y has density ∝ (b + y)^s
+    e^(−y). So y ~ Gamma(s − i + 1) for an i <= s with P(i) ∝ b^i/i!. B has the same law with t = D
+    − s in place of s.
     """
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
@@ -275,7 +283,7 @@ def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
 
 
 def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
-    """The terms b^i/i! for i = 0 … degree."""
+    """The terms b^i/i! for i = 0 … degree, b = core."""
     terms, b = [arb(1)], ball(core)
     for i in range(1, degree + 1):
         terms.append(terms[-1] * b / i)
@@ -284,7 +292,7 @@ def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
 
 @lru_cache(maxsize=64)
 def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s, with e_j = Σ_{i <= j} b^i/i!."""
+    """The cumulative probabilities of the shape s; e_j = E A^j/j! = Σ_{i <= j} b^i/i!, b = core."""
     del bits
     sums, partial = [], arb(0)
     for term in _exponential_terms(core, of.dimension):
@@ -294,6 +302,6 @@ def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
 
 
 def _shares_of_shapes(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s, from the e_j in `ends`."""
+    """The cumulative probabilities of the shape s; `ends` has e_j = E A^j/j! for j = 0 … D."""
     products = zip(weights(of), ends, reversed(ends), strict=True)
     return scalars.cumulate([w * a * b for w, a, b in products])

@@ -210,8 +210,8 @@ class Signs(Reals):
 class Gammas(Reals):
     """Independent gammas of an integer shape: sums of `shape` exponentials.
 
-    Proof of `error`: each exponential is within ETA, and at most 12 if the table serves it. A sum
-    of `shape` terms, in any order, rounds by at most shape·2^-53 of itself.
+    Proof of `error`: the float of each exponential is within ETA of it, and at most 12 if the table
+    serves it. A sum of `shape` terms, in any order, rounds by at most shape·2^-53 of itself.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, shape: int) -> None:
@@ -270,7 +270,7 @@ class Maxima(Reals):
 
 @final
 class DirichletShares(Reals):
-    """Dirichlet shares: in each of `rows`, the first `kept` entries of Dirichlet(shapes).
+    """Dirichlet shares: `rows` rows, each the first `kept` entries of a draw of Dirichlet(shapes).
 
     There are at least two shapes, all integers. Σ shapes − 1 sorted uniforms cut (0, 1) into
     spacings. A share is the sum of as many adjacent spacings as its shape. Proof of `error`: ends

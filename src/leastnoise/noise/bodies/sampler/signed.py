@@ -75,7 +75,7 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
 
 
 def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
-    """Draw a boundary point of a cube: the first coordinate is at its end, the others below.
+    """Draw a boundary point of [0, whole·unit]^size: the first coordinate is at its end.
 
     The caller shuffles the coordinates.
     """
@@ -223,7 +223,11 @@ def binomials(size: int) -> list[arb]:
 
 
 def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Draw a point with the given P and Q: α_j = P·Dirichlet(s_1, …), and β_j likewise from Q."""
+    """Draw a point with the given P and Q, which are divided among the cells.
+
+    Cell j has α_j and β_j as its P and Q: (α_1, …) is P·Dirichlet(s_1, …), where s_j is the cell's
+    shape, and (β_1, …) is Q·Dirichlet(q − s_1, …).
+    """
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
     above = draw_power_shares(source.entropy, shapes, Fraction(1))
@@ -257,7 +261,8 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
 def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
     """Draw a cell with α = P and β = Q: its count is c = α − β, and its largest number M = α + β.
 
-    |c| = M if α or β is 0. Otherwise a random one of the sums is ±M, and the others are uniform.
+    |c| = M if α or β is 0, and then the sums are uniform. Otherwise a random one of the sums is ±M,
+    and the others are uniform.
     """
     q = len(body.bounds)
     largest = scalars.add([moves.added, moves.removed])
@@ -325,7 +330,7 @@ def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
 
 
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
-    """Draw the ratios P_i/(r_i P) of all parts, given their shapes.
+    """Draw the ratios P_i/(r_i P) of all parts, given their shapes; part i has the radius r_i.
 
     For p = ∞ one of the s coordinates is chosen; its part has the ratio 1, the others less.
     """
@@ -354,7 +359,7 @@ def _shapes_of_parts(entropy: Entropy, body: Jointly, total: int) -> list[int]:
 
 
 def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
-    """The weights of s_index = 0, 1, …, given that the shapes from this part on sum to `total`."""
+    """The weights of s_index = 0, 1, …, given that s_index, s_{index+1}, … sum to `total`."""
     polynomials = _polynomials(body, ctx.prec)
     rest = polynomials[index + 1][1] if index + 1 < len(polynomials) else (arb(1),)
     part_weights = polynomials[index][0]
@@ -366,7 +371,7 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 
 @lru_cache(maxsize=32)
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
-    """For each part, the weights of its shapes, and of the sums of shapes from this part on.
+    """For each part, the weights of its shapes, and of the sum of all shapes from this part on.
 
     Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
     """

@@ -1,8 +1,8 @@
 """Sign changes of the privacy loss minus ε for sums of Gaussian kernels, for many shifts at once.
 
-All lengths are in units of σ. notation: f the density, φ a shift, u = y + φ, L(y) = ln f(u) − ln
-f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`KernelNoise` defines m). A cell is an interval
-of y.
+All lengths are in units of σ. notation: K = modes, t = spacing, f the density, φ a shift, u = y +
+φ, L(y) = ln f(u) − ln f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`KernelNoise` defines m).
+A cell is an interval of y.
 
 L′ = m(u) − m(y) − φ, so the values of m at the ends of a cell bound L′ in the cell. These bounds
 isolate the sign changes of L. A mixture has at most 4K + 1 sign changes (Descartes' rule for sums
@@ -191,7 +191,7 @@ def _first_cells(
 
 
 def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
-    """The values L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
+    """The rows L(y), m(y), m(y + φ) and ln f(y + φ), shape (4, len(y)); `phi` is φ for each y."""
     log_f, mean = law.log_density_and_mean(np.concatenate((y, y + phi)))
     n = y.size
     return np.stack((log_f[n:] - log_f[:n] - epsilon, mean[:n], mean[n:], log_f[n:]))

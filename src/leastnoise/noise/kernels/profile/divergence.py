@@ -1,4 +1,8 @@
-"""δ(ε) of sums of Gaussian kernels in floats, and their quantiles."""
+"""δ(ε) of sums of Gaussian kernels in floats, and their quantiles.
+
+notation: H(φ) is δ(ε) of the single shift φ, in units of σ; the other symbols are as in
+`crossings`.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +202,7 @@ def _examine_cells(
 
 
 def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
-    """The values of H, H′ and H″ at `shifts`, stacked."""
+    """The rows H, H′ and H″ at `shifts`, shape (3, len(shifts))."""
     roots = crossings(law, shifts, epsilon + NOISE)
     h = np.exp(_log_integrals(law, roots, shifts, epsilon))
     return np.stack((h, *_derivatives(roots, shifts.size)))
@@ -228,7 +232,7 @@ def _fall_between(left: Array, right: Array, width: Array) -> Array:
 
 
 def _derivatives(roots: Crossings, count: int) -> Array:
-    """The values of H′ and H″ at each of `count` shifts, stacked."""
+    """The rows H′ and H″ at each of `count` shifts, shape (2, count)."""
     steepness = np.maximum(np.abs(roots.slope_u - roots.slope_y), 1e-300)
     signed = np.where(roots.falling, roots.f, -roots.f)
     bends = roots.f * roots.slope_u * roots.slope_y / steepness
@@ -283,6 +287,7 @@ def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float
 def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> float:
     """The value of ln H if the shift is `periods` spacings of a mixture.
 
+    notation: c = e^ε, t the spacing, w_k the weight of kernel k, and here φ is the normal density.
     Then f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where terms that cancel
     are exactly 0. The d_k change sign once, from positive to negative. So L falls through 0 once,
     and the ratio of the positive to the negative part decreases everywhere.

@@ -97,7 +97,7 @@ class KernelLaw:
         return self.kernels[-1][0]
 
     def below(self, x: arb) -> arb:
-        """Enclose P(X <= x), if not folded."""
+        """Enclose P(X <= x) for a law that isn't folded."""
         root_half = arb(0.5).sqrt()
         total = arb(0)
         for centre, weight in self.kernels:
@@ -174,9 +174,9 @@ class DensityTable:
     def rounding(self) -> float:
         """The relative error of f: an exponential, products, and a sum of positive terms.
 
-        A term is s·G·E. s and G are computed in balls, with an error of u each. E is Taylor's sum
-        at v = j·(a/n), which has an error of 2u·|v| and is summed by Horner's rule (6u in all). Two
-        products add 2u.
+        A term is s·G·E, and u = 2^-53. s and G are computed in balls, with an error of u each. E is
+        Taylor's sum at v = j·(a/n), which has an error of 2u·|v| and is summed by Horner's rule (6u
+        in all). Two products add 2u.
         """
         beside = math.ceil(2 * self.far / self.law.apart) + 2
         return (18 + min(len(self.law.kernels), beside)) * UNIT
@@ -187,7 +187,7 @@ class DensityTable:
 
     @cached_property
     def _bell(self) -> Floats:
-        """The normal density φ(j/n) for |j| <= _half."""
+        """The normal density φ(j/n) for j = −_half, …, _half."""
         root, twice = (2 * arb.pi()).sqrt(), 2 * self.per_sigma**2
         one_side = [
             float((ball(-Fraction(j * j, twice)).exp() / root).mid()) for j in range(self._half + 1)
@@ -196,7 +196,7 @@ class DensityTable:
 
     @cached_property
     def _ceilings(self) -> tuple[Floats, Floats]:
-        """Bounds on |φ⁗| and |φ⁶| over [(j − 3)/n, (j + 4)/n], for each j."""
+        """Bounds on |φ⁗| and |φ⁶| over [(j − 3)/n, (j + 4)/n], for j = −_half, …, _half."""
         j = np.arange(-self._half, self._half + 1)
         middle, most, width = (j + 0.5) * self.step, (np.abs(j) + 4) * self.step, 3.5 * self.step
         nearest = self._bell[np.maximum(np.abs(j) - 4, 0) + self._half] * (1 + 1e-9)
@@ -225,9 +225,11 @@ class DensityTable:
         return Row(f=f, slope=slope, bend=bend, fourth=fourth, sixth=sixth)
 
     def _terms(self, offset: Fraction, weight: arb) -> Floats:
-        """The contribution of a kernel to a row at j/n + offset from its centre, |j| <= _half.
+        """The contribution of a kernel to a row, at j/n + a from the kernel's centre; a = offset.
 
-        φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n) with |a| <= 1/2n.
+        The shape is (5, 2·_half + 1), for |j| <= _half: f, f′, f″ and the bounds on |f⁗| and |f⁶|.
+
+        They follow from φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n), where |a| <= 1/2n.
         """
         j = np.arange(-self._half, self._half + 1, dtype=float)
         v = (float(offset) * self.step) * -j

@@ -37,7 +37,10 @@ class Halves:
 
 @final
 class CosineLaw:
-    """The law P(W > w) = I_(1−w)/2(a, a) of the cosine W of a uniform direction, for d > 1."""
+    """The law P(W > w) = I_(1−w)/2(a, a) of the cosine W of a uniform direction in R^d, d > 1.
+
+    a = (d − 1)/2, and I is the regularised incomplete beta function.
+    """
 
     def __init__(self, dimension: int) -> None:
         self._d = dimension

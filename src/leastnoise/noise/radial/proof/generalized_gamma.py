@@ -170,7 +170,9 @@ def _guess(curve: Curve, stretches: list[tuple[Position, Position]], below: acb)
 def _start(
     curve: Curve, hints: Hints, edge: float | None, edges: list[float]
 ) -> tuple[float, Position | None, acb]:
-    """Return r₀, its position on the curve, and the integrals up to r₀.
+    """Return r₀, where the curve begins, its position on the curve, and the integrals below r₀.
+
+    `edge` is r₁, if there is one; `edges` are the radii where ℓ(r+s) − ℓ(r) crosses ε.
 
     If there is an r₁, ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1 at smaller radii. Then
     the integrands are f_R and 0. Otherwise ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at r₀
@@ -194,7 +196,7 @@ def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Positio
 
     The curve before r₀ adds between 0 and P = P(R < r₀) to both integrals. Points with r₂ < r₂(r₀)
     and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most their mass
-    under the unshifted law. P <= b^k/Γ(k+1).
+    under the unshifted law. P <= b^k/Γ(k+1), b = r₀^p.
     """
     position = hints.position(radius)
     point = curve.at(acb(position.y), far=position.far)
@@ -217,7 +219,10 @@ def _tail(curve: Curve, last: Position) -> acb:
 
 
 def _stretches(curve: Curve, positions: list[Position]) -> list[tuple[Position, Position]]:
-    """Return pairs of consecutive positions, split at κx = v = ε/2, where y changes its meaning."""
+    """Return pairs of consecutive positions, split at κx = v = ε/2.
+
+    There y changes its meaning (see `Position`): y = ln v before, and y = ln x beyond.
+    """
     pairs: list[tuple[Position, Position]] = []
     for left, right in pairwise(positions):
         if left.far == right.far:
@@ -246,7 +251,10 @@ def _stretch(
 
 
 def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> arb:
-    """Enclose δ(0) = P(|X₁| < s/2) = ∫ f_R(r) (1 − 2P(W > s/2r)) dr, P = 0 for r < s/2."""
+    """Enclose δ(0) = P(|X₁| < s/2) = ∫ f_R(r) (1 − 2P(W > s/2r)) dr, W a cosine as above.
+
+    For r < s/2 the probability P(W > s/2r) is 0.
+    """
     curve = Curve(noise, shift=shift, epsilon=Fraction(1))
     hints = Hints(noise, shift=shift, epsilon=Fraction(1))
     half = curve.s / 2

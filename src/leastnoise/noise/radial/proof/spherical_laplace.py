@@ -19,10 +19,11 @@ MOST_SCALES = 10**9  # largest shift in scales; beyond it the angular integral t
 def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε), exactly 0 if ε >= shift/scale (decided between Fractions).
 
-    theory/noise.md §6 with latitude x = π/2 − θ: δ = ∫ (1 − e^(ε − a sin x)) w(x) dx from
-    arcsin(ε/a) to π/2 over ∫ w from −π/2 to π/2, where w(x) = e^(z sin x) cos^(d−2)x (1 + r cos²x),
-    a = shift/scale, z = a/2, r = zρ_ν/(d−1), ν = (d−2)/2. Both integrands are entire, so the
-    rigorous quadrature needs no case for a branch. w is scaled by its value near its peak.
+    This is theory/noise.md §6 in the latitude x = π/2 − θ. δ is ∫ (1 − e^(ε − a sin x)) w(x) dx
+    from arcsin(ε/a) to π/2, divided by ∫ w from −π/2 to π/2. Here w(x) = e^(z sin x) cos^(d−2)x (1
+    + r cos²x), a = shift/scale, z = a/2 and r = zρ/(d−1), where ρ = K_ν(z)/K_{ν+1}(z), ν = (d−2)/2,
+    is a ratio of modified Bessel functions. Both integrands are entire, so the rigorous quadrature
+    needs no case for a branch. w is scaled by its value near its peak.
     """
     ratio = shift / noise.scale
     if ratio <= epsilon:
@@ -46,7 +47,10 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
 
 @lru_cache(maxsize=64)
 def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
-    """Return r and the scaled ∫ w at the current precision, `bits`; both serve every ε."""
+    """Return r, and ∫ w scaled at the peak of w, at the precision of `bits`; both serve every ε.
+
+    `power` is d − 2, and `ratio` is a.
+    """
     z = ball(ratio) / 2
     r = z * bessel_k_ratio(power, z) / (power + 1)
     quarter = arb.pi() / 2
@@ -55,7 +59,7 @@ def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
 
 
 def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
-    """Return x ↦ w(x)/(e^(z s) (1−s²)^(power/2)) for the point s = sin of the `peak`."""
+    """Return the scaled w, x ↦ w(x)/(e^(z s) (1−s²)^(power/2)), where s = sin(peak)."""
     s = arb(peak.sin().mid())
     log_scale = z * s + ((1 - s * s).log() * power / 2 if power else 0)
 
@@ -68,7 +72,7 @@ def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
-    """Return the approximate x where e^(z sin x) cos^m x peaks; the proof holds for any x."""
+    """Return the approximate x where e^(z sin x) cos^m x peaks. It only sets a scale of w."""
     return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
 
 

@@ -140,9 +140,10 @@ class Plain:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Drawn(NoisyAnswer):
-    """One draw of noise for the parts with these `layouts`, one after the other in its vector.
+    """One draw of noise, whose vector has the numbers of one part after the other.
 
-    `budgets` and `baselines` have the share of the budget and the plain noise of each part.
+    `layouts`, `budgets` and `baselines` have the layout, the share of the budget and the plain
+    noise of each part.
     """
 
     layouts: tuple[Layout, ...]
@@ -210,7 +211,10 @@ class DrawnPart(NoisyPart):
 
     @property
     def saved(self) -> float | None:
-        """The fraction of spherical noise's variance that this noise saves; None if spherical."""
+        """The fraction of spherical noise's variance that this noise saves; None if spherical.
+
+        Both are compared at the draw's own share of the budget: see `Answered.split`.
+        """
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
         return self.baselines.find_saving(alone, self.layout, self.first)

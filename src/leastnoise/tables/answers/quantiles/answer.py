@@ -20,8 +20,8 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicabl
 from leastnoise.tables.answers.base import Offer, Sentence, Topic, expect_claim
 from leastnoise.tables.answers.quantiles.by_tree import NEAREST
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
-from leastnoise.tables.answers.quantiles.publish import publish_by_chance
-from leastnoise.tables.layout.layout import share_parts
+from leastnoise.tables.answers.quantiles.publish import publish_by_chance, publish_in_groups
+from leastnoise.tables.layout.layout import MAX_ROWS, share_parts
 from leastnoise.tables.spec.query import FLIP
 from leastnoise.tables.statistics.quantiles import ROWS_95
 from leastnoise.workloads.ranks import MISSED
@@ -120,10 +120,15 @@ class ByChance(QuantilePlan):
         return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Choose the quantiles of each group, with fresh randomness for each choice."""
-        return [
-            publish_by_chance(self.layout, self.certificate, *totals.cells, stated=self.may_state)
-        ]
+        """Choose the quantiles of each group, with fresh randomness for each choice.
+
+        Unlisted groups are the groups of the query's other part, which was drawn before.
+        """
+        layout, claim, stated = self.layout, self.certificate, self.may_state
+        if not layout.unlisted:
+            return [publish_by_chance(layout, claim, *totals.cells, stated=stated)]
+        published = totals.drawn[layout.name]
+        return [publish_in_groups(layout, claim, *totals.groups, published, stated=stated)]
 
 
 @final
@@ -213,7 +218,7 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
         levels=tuple(asked.level for asked in layout.statistics),
         candidates=cells,
         parts=max(2, 1 << (_MOST_PARTS // cells).bit_length() - 1) if cells <= _MOST_PARTS else 2,
-        groups=layout.cells,
+        groups=MAX_ROWS if layout.unlisted else layout.cells,
         reach=layout.reach,
         neighbours=layout.neighbours,
     )

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-import numpy as np
-
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.unlisted import ThresholdCertificate, find_threshold
 from leastnoise.errors import CertificateRejected, NotApplicable
@@ -22,14 +20,12 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.base import (
     KEYS_CHECKED,
     Listing,
-    Reads,
     Sentence,
     Topic,
     expect_claim,
 )
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import (
-    make_table,
     publish_by_tree,
     publish_unlisted,
 )
@@ -44,7 +40,6 @@ from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
 from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
-from leastnoise.tables.results.table import join_parts, table_of
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.workloads.ranks import RankTree
 from leastnoise.workloads.tree import Prefixes
@@ -267,11 +262,6 @@ class ByTreeAndThreshold(TreePlan):
             sizes=sizes,
         )
 
-    @property
-    def reads(self) -> Reads:
-        """The counts of rows at each candidate, in each group that occurs in the data."""
-        return Reads(groups=(self.layout.histogram,))
-
     def draw(self, totals: Totals) -> list[Table]:
         """Draw the noise; return the quantiles and totals of groups that reach the threshold."""
         (groups,), (count,) = totals.groups, self.noisy
@@ -299,11 +289,6 @@ class ByTreeAndThreshold(TreePlan):
             rows=[(str(sizes.half), str(sizes.nearly), f"{sizes.std:.4g}")],
         )
 
-    @property
-    def where(self) -> str:
-        """The words that name the groups of the table."""
-        return "each group that is published"
-
     def own_record(self) -> dict[str, Any]:
         """The fields of plan.json about the tree, the part's δ, and the threshold."""
         claim = self.claim
@@ -327,13 +312,6 @@ class ByTreeAndThreshold(TreePlan):
         labels = [asked.label for layout, _ in self.noisy for asked in layout.statistics]
         wrong = (find_below_threshold(self.claim, label, numbers[label]) for label in labels)
         return next(filter(None, wrong), None)
-
-    def make_zeros(self) -> list[Table]:
-        """The columns without rows, since the number of groups isn't known."""
-        keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
-        counts = [table_of(count, np.zeros(0), noise, keys=keys) for count, noise in self.noisy]
-        quantiles = make_table(self.layout, [], keys=keys)
-        return [join_parts(self.layouts, [*counts, quantiles])]
 
 
 def _limits_of(layout: QuantileLayout) -> FewGroups:

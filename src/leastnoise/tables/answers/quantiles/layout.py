@@ -4,7 +4,7 @@ Each pair of a group and a candidate is a cell, in which rows are counted as in 
 counts give each candidate's rank in its group. By ranks a quantile is chosen by permute-and-flip,
 or read off the same counts with noise on a tree (theory/release.md §10). All rows of a person
 count. If a person has too many rows, each row counts by a fraction, so that no rows have to be
-chosen. For unlisted groups each row counts whole: see `rows.unlisted_ranks`.
+chosen. With a tree for each unlisted group, each row counts whole: see `rows.unlisted_ranks`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.choices import bound_groups, most_rows
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
-from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.layout.quantile_layout import ListedQuantiles, UnlistedQuantiles
+from leastnoise.tables.layout.layout import MAX_DIMENSION, MAX_ROWS, LayoutError
+from leastnoise.tables.layout.quantile_layout import WeighedQuantiles, WholeRowQuantiles
 from leastnoise.tables.layout.unit_groups import limits_of
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP
@@ -52,7 +52,7 @@ class QuantileKind(ABC):
     """
 
     with_ends: ClassVar[bool] = True
-    layout_type: ClassVar[type[QuantileLayout]] = ListedQuantiles
+    layout_type: ClassVar[type[QuantileLayout]] = WeighedQuantiles
 
     @abstractmethod
     def find_plan_type(self) -> type[QuantilePlan]:
@@ -114,7 +114,7 @@ class QuantileKind(ABC):
 
 @final
 class QuantilesByChance(QuantileKind):
-    """Quantiles that are chosen by permute-and-flip, in listed groups."""
+    """Quantiles that are chosen by permute-and-flip, in listed or in published groups."""
 
     with_ends: ClassVar[bool] = False
 
@@ -129,7 +129,8 @@ class QuantilesByChance(QuantileKind):
         if counted.by_row:
             return counted
         groups = counted.axes[:-1]
-        most = most_rows(limits_of(spec, query, groups), math.prod(axis.cells for axis in groups))
+        most_groups = MAX_ROWS if counted.unlisted else math.prod(axis.cells for axis in groups)
+        most = most_rows(limits_of(spec, query, groups), most_groups)
         if most is None:
             raise LayoutError(
                 "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
@@ -162,7 +163,7 @@ class QuantilesByTree(QuantileKind):
 class QuantilesOfUnlisted(QuantileKind):
     """Quantiles by a tree for each of the groups that nobody listed."""
 
-    layout_type: ClassVar[type[QuantileLayout]] = UnlistedQuantiles
+    layout_type: ClassVar[type[QuantileLayout]] = WholeRowQuantiles
 
     def find_plan_type(self) -> type[QuantilePlan]:
         """The class of plans of quantiles in groups that nobody listed."""

@@ -19,7 +19,7 @@ from leastnoise.tables.answers.quantiles.publish import (
     wrong_quantile,
 )
 from leastnoise.tables.noise.errors import ExpectedError
-from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
+from leastnoise.tables.results.table import describe_kept_groups, join_parts, publish_all, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -163,12 +163,15 @@ class QuantilePlan(AloneInDraw):
     @property
     def where(self) -> str:
         """The words that name the groups of the table."""
+        if self.layout.unlisted:
+            return "each group that is published"
         return _words.count_noun(self.layout.cells, "cell")
 
     @property
     def reads(self) -> Reads:
-        """The counts of rows at each candidate, in each group."""
-        return Reads(cells=(self.layout.histogram,))
+        """The counts of rows at each candidate, in each listed group or each that occurs."""
+        histogram = (self.layout.histogram,)
+        return Reads(groups=histogram) if self.layout.unlisted else Reads(cells=histogram)
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
         """The quantiles in a table with one row, as exact numbers, by rising level."""
@@ -240,8 +243,16 @@ class QuantilePlan(AloneInDraw):
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 
     def make_zeros(self) -> list[Table]:
-        """The columns for an empty source without noise: every quantile is the first candidate."""
+        """The columns for an empty source without noise: every quantile is the first candidate.
+
+        There are no rows for unlisted groups, since their number isn't known.
+        """
         layout = self.layout
+        if layout.unlisted:
+            keys = [list[Any]() for axis in layout.axes for _ in axis.columns]
+            tables = [table_of(count, np.zeros(0), noise, keys=keys) for count, noise in self.noisy]
+            quantiles = make_table(layout, [], self.may_state, keys=keys)
+            return [join_parts(self.layouts, [*tables, quantiles])]
         least = [
             [[0] * len(asked.candidate_suffixes) for asked in layout.statistics]
         ] * layout.cells

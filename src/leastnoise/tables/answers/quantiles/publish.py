@@ -19,7 +19,14 @@ from leastnoise.tables.answers.unlisted.publish import (
     group_order,
     reach_threshold,
 )
-from leastnoise.tables.results.table import Table, join_parts, key_columns, result_columns, table_of
+from leastnoise.tables.results.table import (
+    Table,
+    join_parts,
+    key_columns,
+    key_names,
+    result_columns,
+    table_of,
+)
 from leastnoise.tables.results.table_files import values_as_read
 
 if TYPE_CHECKING:
@@ -56,6 +63,35 @@ def publish_by_chance(
     groups = counts.reshape(layout.cells, -1).tolist()
     chosen = [choose_quantiles(claim, group, unit=unit) for group in groups]
     return make_table(layout, [[(candidate,) for candidate in group] for group in chosen], stated)
+
+
+def publish_in_groups(
+    layout: QuantileLayout,
+    claim: QuantileCertificate,
+    totals: Sequence[tuple[Any, ...]],
+    published: Table,
+    *,
+    stated: Mapping[str, float],
+) -> Table:
+    """The quantiles of each `published` group, as `publish_by_chance` gives them.
+
+    `totals` is the output of `rows.unlisted_ranks` for all groups. A published group may have no
+    rows in it. Then all its counts are 0.
+    """
+    groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for *group, candidate, rows in totals:
+        groups.setdefault(tuple(group), []).append((int(candidate), int(rows)))
+    keys = zip(*columns_of_keys(layout, [*groups]), strict=True)
+    by_keys = dict(zip(keys, groups.values(), strict=True))
+    columns = [published.columns[name] for name in key_names(layout)]
+    chosen: list[list[tuple[int]]] = []
+    for key in zip(*columns, strict=True):
+        counts = [0] * claim.candidates
+        for candidate, rows in by_keys.get(key, ()):
+            counts[candidate] = rows
+        positions = choose_quantiles(claim, counts, unit=2**layout.histogram.bits)
+        chosen.append([(position,) for position in positions])
+    return make_table(layout, chosen, stated, keys=columns)
 
 
 def publish_by_tree(

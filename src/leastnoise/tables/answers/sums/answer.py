@@ -58,7 +58,7 @@ class Summed(NoisyAnswer):
     may_be_composed: ClassVar[bool] = False
     """True if `find` may find noise that has to be accounted for together with other draws.
 
-    Then `find` with `pure` finds noise that doesn't.
+    With `pure`, `find` never finds such noise.
     """
     row_name: ClassVar[str] = "rows"
     """The word for a table's rows, in a note that their errors differ."""
@@ -185,7 +185,7 @@ class SumPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift of these coordinates by one unit."""
+        """Alternative sets, each of which holds all shifts of the table's coordinates by a unit."""
         return self.answered.moves(self.index)
 
     @property

@@ -130,7 +130,7 @@ class Cumulative(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """The levels of the groups' trees, the bins last, as described in `TreeSums`."""
+        """The levels of the groups' trees, the bins last, as described in `TreeSums.nodes`."""
         branches = self.noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
         bins, groups = np.arange(self.bins), np.arange(self.groups)[:, None]

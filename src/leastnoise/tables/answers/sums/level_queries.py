@@ -79,7 +79,7 @@ class KeyTree:
 
     @property
     def above(self) -> int:
-        """The number of tree levels above the first level: 0 if it is the root, else 1."""
+        """The number of tree levels above the first of `columns`: 0 if that is the root, else 1."""
         return int(len(self.values[0]) > 1)
 
     @cached_property

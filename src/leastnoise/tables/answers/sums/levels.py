@@ -106,7 +106,7 @@ class Levels(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """The levels of the tree, the keys last, as described in `TreeSums`."""
+        """The levels of the tree, the keys last, as described in `TreeSums.nodes`."""
         tree = key_tree(self.cells)
         root = [(None, np.zeros(self.cells.cells, dtype=np.int64))]
         names = [layout.name for layout in reversed(self.layouts)]

@@ -120,7 +120,10 @@ def _beside_count(
 
 
 def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
-    """The noise in a weighted sum of a table's measured numbers, as independent terms."""
+    """The noise in a weighted sum of a table's measured numbers, as independent terms.
+
+    `weights` has the weight of each measured component.
+    """
     return [
         Term(
             certificate=margins.measured[measured],
@@ -153,8 +156,8 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
     """The coefficients of noisy numbers in the estimate of a number of `table`.
 
-    The keys of the result are the measured tables. Equal coefficients are listed once, with the
-    number of repetitions. Each is an array with a value for every measured component.
+    The keys of the result are the measured tables. Each coefficient is an array with a value for
+    every measured component. Equal coefficients are listed once, with the number of repetitions.
     """
     whole = margins.marginals.whole
     if margins.is_whole:  # all coefficients are 1; computed ones would have rounding errors

@@ -298,8 +298,8 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
     """A set that holds every shift by one unit of a table with one number in each cell.
 
     A table is sums of cells. So a unit adds no more to a table, in l1 norm, than to the cells, in
-    which `layout` bounds a unit. Replacing a unit takes away as much, too. In the total, both
-    partly cancel: if one unit adds at most T, the total moves by at most T.
+    which `layout` bounds a unit. Replacing a unit also takes away as much. In the total, the two
+    shifts partly cancel: if one unit adds at most T, the total moves by at most T.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -309,10 +309,11 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm for which Laplace noise is as large as its noise.
+    """For each measured component, the l1 norm that gives Laplace noise the component's variance.
 
-    With q > 1 numbers in a cell, its noise has the shape of a box, and the variance
-    (q + 1)(q + 2)/3·(bound/ε)². Laplace noise has the variance 2·(norm/ε)².
+    With one number in a cell, the norm is `table_reach`. With q > 1 numbers, their noise has the
+    shape of a box, and the variance of a number is (q + 1)(q + 2)/3·(bound/ε)², with the bound of
+    its side of the box. Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:
@@ -332,8 +333,8 @@ def table_reach(layout: Layout, table: int) -> Fraction:
 def _units(layout: Layout, table: int) -> int:
     """The number of units whose numbers change a table: 2 if a unit replaces another, else 1.
 
-    It is also 1 for the total, unless rows may lower it, since replacing a unit moves the total by
-    no more than adding one.
+    For the total, 1 is enough, unless rows may lower the total: replacing a unit moves the total by
+    no more than adding a unit.
     """
     several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
     return 2 if layout.neighbours == "replace-one" and several else 1

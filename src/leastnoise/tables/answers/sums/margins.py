@@ -271,7 +271,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def _cell_variances(self) -> Floats:
-        """The variance of each measured number in the estimate of one cell."""
+        """The variance of each measured number in the estimate of one cell.
+
+        If no cells are estimated, it is a small part of the smallest variance in any table.
+        """
         marginals = self.marginals
         if self.chain is not None:
             return np.array([self.chain.noise.variance])
@@ -312,7 +315,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
-        """The grids to which cells' counts, and their sums in the values' units, are rounded."""
+        """For each measured number, the grid to which the published number of a cell is rounded.
+
+        That is a count, or a sum of values in the units of their column.
+        """
         steps = list(self.grids)
         for index, number in enumerate(self.measured_cells.components):
             if number.of_values:
@@ -375,8 +381,8 @@ class Margins(MeasuredSums):
     def remarks(self) -> list[str]:
         """Sentences about limits of counts, and about a public total.
 
-        If the cells are too many to be read, they state the number of rows up to which counts are
-        exact.
+        If the cells are too many to be read, a sentence states the number of rows up to which
+        counts are exact.
         """
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]

@@ -155,7 +155,7 @@ def has_contrasts(cells: Layout) -> bool:
 
 
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
-    """Find and prove the noise of each measured table, by its name in certificates.
+    """Find and prove the noise of each measured table: pairs of the noise's name and certificate.
 
     There are three kinds of candidates:
     - Purely private noise in tables, whose ε add up.
@@ -435,7 +435,7 @@ def _l2_reach(cells: Layout, table: int) -> float:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """For each statistic that adds up, by label: its errors with several strategies, in its unit.
+    """For each statistic that adds up, by label: its errors with several strategies, in its units.
 
     `cells` is the layout of the published numbers. `variances` has the plan's variances of measured
     numbers; shape (measured numbers, published tables).
@@ -480,9 +480,9 @@ def _log_bound(
 ) -> float | None:
     """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
 
-    v is the variance of a number of a table with any additive noise, which has to hide a shift of
-    one cell by `reach`. If units are replaced and always count, the bound uses a weaker fact. The
-    noise has to hide a shift of two cells, by `reach` and −`reach`.
+    v is the variance of a number of a table with any additive noise. The noise has to hide a shift
+    of one cell by the most that a unit can move a number. If units are replaced and always count,
+    the bound uses a weaker fact: the noise has to hide opposite shifts of two cells.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
     if cells.neighbours == "replace-one" and always_counts(cells, number):

@@ -246,7 +246,7 @@ def noise_name(cells: Layout, table: int) -> str:
 
 
 def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Claims:
-    """Find and prove the noise of each measured table, by its name in certificates.
+    """Find and prove the noise of each measured table: pairs of the noise's name and certificate.
 
     There are three kinds of candidates:
     - Laplace noise in tables, whose ε add up.

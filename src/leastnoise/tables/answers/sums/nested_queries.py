@@ -247,7 +247,10 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def count_moved(layout: Layout, table: int) -> int:
-    """The number of cells of a table that one unit moves by 1: 2 if units are replaced, else 1."""
+    """The largest number of cells of a table that one unit moves by 1.
+
+    It is 2 if units are replaced and the table has several cells, else 1.
+    """
     several = nested_of(layout).cells(table) > 1
     return 2 if layout.neighbours == "replace-one" and several else 1
 

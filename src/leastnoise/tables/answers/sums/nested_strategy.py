@@ -157,7 +157,7 @@ class NestedStrategy:
     # The methods below compute the measured tables, then the finest table, then all tables.
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[np.int64]]:
-        """The exact numbers of each measured table.
+        """The exact numbers of each measured table, summed from the exact `cells`.
 
         Sums saturate at the range of int64, which never increases their shift by a unit.
         """

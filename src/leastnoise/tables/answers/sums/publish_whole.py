@@ -168,7 +168,10 @@ def put_whole_counts(
 
 
 def find_whole_counts(cells: Wholes, parts: int, tree: Sequence[Wholes]) -> Wholes:
-    """The published counts of cells, from noisy `cells` in units of 1/`parts`; shape (cells,)."""
+    """The published whole counts of cells, computed along the `tree`; shape (cells,).
+
+    `cells` has the noisy counts in units of 1/`parts`.
+    """
     counts, families = levels_of(tree)
     sums = [sums_by(places, cells, count) for places, count in zip(tree, counts, strict=True)]
     rounded = np.rint(sums[0] / parts).astype(np.int64)

@@ -84,7 +84,7 @@ class OnATree(Summed):
 
     @classmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
-        """Find and prove the noise of the counts, by its name in certificates.
+        """Find and prove the noise of the counts: a pair of the query's label and a certificate.
 
         Each release has an equal part of ε, and δ is left unspent. Raises Refused if no noise is
         proved.

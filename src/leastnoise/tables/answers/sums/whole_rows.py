@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
-    """The bounding with which a unit moves counts by the fewest rows, a whole number.
+    """The bounding with the smallest number of rows by which a unit moves all counts together.
 
-    None if no bounding is by whole rows. A ball (`InBall`) isn't considered, since it doesn't limit
-    the number of rows.
+    Only boundings for which this number is whole are considered; without any, the result is None. A
+    ball (`InBall`) isn't considered, since it doesn't limit the number of rows.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None

@@ -1,4 +1,4 @@
-"""Queries that publish keys without any number."""
+"""Queries that publish keys without any number, or with quantiles that chance chooses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KEYS_NOTE = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysAlone(OfOneQuery):
-    """The answer to a query that publishes unlisted keys, without any number."""
+    """The answer to a query that publishes unlisted keys, without any number that has noise."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the probabilities with which keys are published."""
@@ -70,7 +70,15 @@ class KeysAlone(OfOneQuery):
         why = "expected a certificate of the chances by which its keys are published."
         claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
         check_keys(claim, self.layout, self.share_of_one, where=f"Query {name!r}")
-        return KeysPlan(layout=self.layout, budget=self.share, claim=claim)
+        layout, several = self.layout, self.layouts
+        with_quantiles = any(
+            query.name == layout.name
+            for query, quantiles in zip(several.spec.query, several.quantiles, strict=True)
+            if quantiles
+        )
+        return KeysPlan(
+            layout=layout, budget=self.share, claim=claim, with_quantiles=with_quantiles
+        )
 
 
 def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: str) -> None:
@@ -98,10 +106,11 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysPlan(AloneInDraw):
-    """The plan of a query that publishes keys without any number."""
+    """The plan of published keys; `with_quantiles` of their groups, or without any number."""
 
     layout: Layout
     claim: KeysCertificate
+    with_quantiles: bool
 
     section: ClassVar[str] = "keys"
     chosen_by: ClassVar[str] = "chance"
@@ -142,8 +151,13 @@ class KeysPlan(AloneInDraw):
 
     def in_words(self) -> list[str]:
         """Sentences about the numbers of units from which keys are published."""
+        lists = (
+            "publishes groups by their keys, without a count"
+            if self.with_quantiles
+            else "lists keys, without any number"
+        )
         published = (
-            f"{self.name} lists keys, without any number. A key that {self.half:,} {self._units} "
+            f"{self.name} {lists}. A key that {self.half:,} {self._units} "
             f"have is published every other time, and a key of {self.nearly:,} in 95 of 100 cases."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]

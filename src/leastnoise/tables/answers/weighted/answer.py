@@ -138,7 +138,7 @@ def check_draw(
     checks = (
         (fits, "its sensitivity is not one that the spec implies"),
         (claim.dimension == numbers, "its noise is for another number of sums"),
-        (claim.budget == replace(share, delta=delta_left), "its budget isn't its share"),
+        (claim.budget == replace(share, delta=delta_left), "its budget isn't the query's share"),
         (
             claim.neighbours == cells.neighbours,
             f"expected a certificate for {cells.neighbours} neighbours",
@@ -272,7 +272,7 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True if some cells have these sums, to within 2^−44 of the size of each sum's terms.
+    """True if some values of the cells give these `sums`, to within 2^−44 of each sum's terms.
 
     `queries` has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the
     residuals of the sums are computed exactly. Since sums and cells may differ in size, they are
@@ -324,7 +324,7 @@ class SumsPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """The set of all shifts of these coordinates by one unit; a ball for noise in sums."""
+        """The set of all shifts of the noisy numbers by one unit; a ball for noise in sums."""
         moves = self.certificate.sensitivity
         return (moves.ball if isinstance(moves, SumsOfCells) else moves,)
 

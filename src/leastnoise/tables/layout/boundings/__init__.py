@@ -1,5 +1,8 @@
 """The boundings of one person's vector in a query, and the shifts that follow from them.
 
+A bounding limits the numbers that one person adds to a query: it leaves out or shrinks numbers
+beyond its limits. A shift is the change of the query's numbers by one person.
+
 | file | content |
 |---|---|
 | `base` | the numbers of a query, and the interface to their shifts by one unit |
@@ -10,8 +13,8 @@
 | `bounding` | any of these |
 
 notation: m cells of q numbers, every row in one cell with numbers in [−1, 1]; M_j = the largest
-size of the j-th cell's numbers. A person with n_j rows in cell j has M_j <= n_j, so that no
-bounding changes a person within the limits on rows (theory/release.md §5).
+absolute value of a person's numbers in cell j. A person with n_j rows in cell j has M_j <= n_j, so
+that no bounding changes a person within the limits on rows (theory/release.md §5).
 
 A bounding knows the shifts by a person who is added or removed. Its `replaced` has the shifts by a
 person who is replaced by another: differences t − t′ of two vectors that the bounding allows.

@@ -41,7 +41,7 @@ class Numbers:
 
     @property
     def all(self) -> int:
-        """Number of all coordinates."""
+        """The number of a query's numbers, in all cells together."""
         return self.cells * self.each
 
     @property
@@ -51,10 +51,11 @@ class Numbers:
 
     @property
     def below_counts(self) -> list[int]:
-        """For each count of a cell, the number of lowered sums whose absolute value it bounds.
+        """For each count that bounds lowered sums of its cell, the number of these sums.
 
-        A count of a column's values bounds that column's sums; the count of rows bounds all others.
-        Empty if a sum has no such count.
+        No such sum has a larger absolute value than the count. A count of a column's values bounds
+        that column's sums; the count of rows bounds all others. Empty if a lowered sum has no such
+        count.
         """
         others = len(self.lowered) - sum(self.values)
         if others and not self.rows:
@@ -62,7 +63,10 @@ class Numbers:
         return [n for n in (*self.values, others) if n]
 
     def replaced_squared(self, squared: Fraction) -> Fraction:
-        """A bound on ‖t − t′‖² where ‖t‖² and ‖t′‖² are at most `squared`."""
+        """A bound on ‖t − t′‖² for the vectors t and t′ of a unit and of the unit that replaces it.
+
+        Both ‖t‖² and ‖t′‖² are at most `squared`.
+        """
         if not self.lowered:
             return squared if self.all == 1 else 2 * squared
         n = max(self.below_counts, default=0)
@@ -89,11 +93,17 @@ class Shifts(ABC):
         return min(radius for radius in balls if radius is not None)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Bodies that hold every shift; `additions` also uses the signs of shifts."""
+        """Alternative bodies, each of which holds every shift; empty if none is of use.
+
+        They are symmetric: unlike `additions`, they don't use the signs of shifts.
+        """
         del numbers
         return ()
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets, each of which holds the counts that any unit adds."""
+        """Alternative sets, each of which holds the counts that any unit adds.
+
+        They are smaller than `bodies`, since an added unit lowers no count. Empty if none is known.
+        """
         del numbers
         return ()

@@ -12,5 +12,6 @@ from leastnoise.tables.layout.boundings.in_cells import InCells
 CellBounding = FirstCells | InCells | InBall
 """The boundings of a unit in listed cells."""
 Bounding = CellBounding | FewGroups
+"""The boundings of a unit in listed cells or in unlisted groups."""
 ONE_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
-"""The limit that each single row meets without any bounding."""
+"""The limits that every single row meets by itself: one cell, with numbers in [−1, 1]."""

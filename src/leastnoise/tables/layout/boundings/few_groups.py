@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class FewGroups(Shifts):
     """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
 
-    Each group has its own draw of noise, so sensitivities and bodies here are about one group's
-    row. Counts of persons count a person once in a group, whatever their rows.
+    Each group has its own draw of noise, so the sensitivities are about one group's row. Counts of
+    persons count a person once in a group, whatever their rows.
     """
 
     groups: int
@@ -52,9 +52,10 @@ class FewGroups(Shifts):
         return ReplacedInFewGroups(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest integer I of a coordinate, which stands for I·2^(−bits), and the most Σ|I|.
+        """The largest |I| of one coordinate, and the largest Σ_j max|I| over a unit's groups j.
 
-        The sum is over a unit's groups, of each group's largest |I|.
+        I is the unit's integer in a coordinate, which stands for I·2^(−bits). The maximum is over
+        the coordinates of group j.
         """
         most = self.per_group * 2**bits
         return most, most * self.groups
@@ -97,9 +98,9 @@ class FewGroups(Shifts):
 class ReplacedInFewGroups(Shifts):
     """The shifts where one unit with the limits `within` is replaced by another.
 
-    Each group's row is a query by itself, which removing the old unit and adding the new one moves.
-    So `sensitivities` are for one group's row by adding or removing a unit. The norms cover all
-    groups of both units.
+    A replacement counts as two shifts: the old unit is removed, and the new one is added. The
+    `sensitivities` are for one of these shifts of one group's row. The norms `l1` and `l2` cover
+    both shifts, in all groups.
     """
 
     within: FewGroups

@@ -1,4 +1,4 @@
-"""A person counts once in each of a few cells."""
+"""The bounding by which a person counts once in each of a few cells."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ IN_EVERY_CELL = "is counted in every cell that they are in"
 @final
 @dataclass(frozen=True, kw_only=True)
 class FirstCells(Shifts):
-    """A person adds 1 to `most` of the cells that they are in, and 0 to the others.
+    """A person adds 1 to at most `most` of the cells that they are in, and 0 to the others.
 
-    These cells have the smallest hashes with a fresh random salt. If a row is a unit, they are its
-    first cells.
+    If the person is in too many cells, the cells with the smallest hashes count. The hashes have a
+    fresh random salt. If a row is a unit, its first cells count.
     """
 
     most: int
@@ -73,11 +73,12 @@ class FirstCells(Shifts):
         return (counting, Linf(1, l0=most, whole=True), L1(most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Bodies that hold every shift: most·(hull of the cells' intervals), and maybe a box.
+        """Alternative bodies, each of which holds every shift by one added or removed unit.
 
-        The box of all cells is a second body if all of them may move at once.
-        A draw for this query alone, with several cells, uses `additions` instead, which know the
-        signs of shifts.
+        The first is `most` times the hull of one interval [−1, 1] for each cell. The box of all
+        cells is a second body if all of them may move at once. A draw for this query alone, with
+        several cells, uses `additions` instead: these sets are smaller, since an added unit lowers
+        no count.
         """
         most = min(self.most, numbers.cells)
         hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])

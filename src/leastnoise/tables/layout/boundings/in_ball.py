@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class InBall(Shifts):
-    """All numbers x of a person are shrunk by the same factor until ‖x‖² <= squared."""
+    """A person's vector x with ‖x‖² > squared is shrunk, by one factor, to ‖x‖² <= squared."""
 
     squared: Fraction
 
@@ -44,12 +44,15 @@ class InBall(Shifts):
         return ReplacedInBall(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest integer I of a coordinate, which stands for I·2^(−bits), and the most ΣI²."""
+        """The largest |I| of one coordinate, and the largest ΣI² over all coordinates.
+
+        I is a person's integer in a coordinate. It stands for I·2^(−bits).
+        """
         squared = math.floor(self.squared * 4**bits)
         return math.isqrt(squared), squared
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest ΣI² of a person's clamped integers."""
+        """A bound on ΣI² before a person is shrunk, with each I clamped to its largest value."""
         return numbers.all * self.squared * 4**bits
 
     def l1(self, numbers: Numbers) -> Fraction:
@@ -57,7 +60,10 @@ class InBall(Shifts):
         return root_above(self.squared * numbers.all)
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """The ball, which holds every shift by one person."""
+        """The ball, which holds every shift by one person.
+
+        A single count with a whole radius gets an `Integer` instead: it moves by whole numbers.
+        """
         bound = root_above(self.squared)
         if numbers.all == 1 and numbers.counts and bound.denominator == 1:
             return (Integer(bound),)

@@ -2,10 +2,12 @@
 
 notation, for the shifts t − t′ by a unit that is replaced: t and t′ are vectors that the bounding
 allows; r = the largest size of one number, R = the largest sum of the cells' largest numbers. A
-number is *raised* if no row lowers it (counts, and sums of values >= 0), and *lowered* otherwise. A
-sum of squares 2u² − 1 is lowered: a replaced row moves it by up to 2 (u from 0 to ±1), as it moves
-u by up to 2 (from −1 to 1), and both are at most the count of their values in size. That both can't
-move by 2 at the same time isn't used: it holds only before rows are rounded.
+number is *raised* if no row lowers it (counts, and sums of values >= 0), and *lowered* otherwise.
+
+A column with values u in [−1, 1] may have a sum of u and a sum of squares, which adds up 2u² − 1.
+Both are lowered, and the count of the values bounds the size of both. A replaced row moves the sum
+by up to 2 (u from −1 to 1), and the sum of squares by up to 2 (u from 0 to ±1). No row does both,
+but that isn't used: it holds only before rows are rounded.
 Proofs: theory/release.md §5, "Replace-one".
 """
 
@@ -40,11 +42,12 @@ _NEAR = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class InCells(Shifts):
-    """All numbers of a person are shrunk by the same factor until their limits hold.
+    """A person over a limit is shrunk: all their numbers, by one factor, until both limits hold.
 
-    The limits are M_j <= per_cell and Σ M_j <= total. With `first` = k, a person counts in only k
-    of their cells: those with the smallest hashes, with a fresh random salt. With `by_number` each
-    number is treated as a cell of its own.
+    The limits are M_j <= per_cell and Σ M_j <= total, where M_j is the largest absolute value of
+    the person's numbers in cell j. With `first` = k, a person counts in at most k of their cells:
+    those with the smallest hashes, with a fresh random salt. With `by_number` each number is
+    treated as a cell of its own.
     """
 
     per_cell: Fraction
@@ -83,15 +86,19 @@ class InCells(Shifts):
         return ReplacedInCells(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest integer I of a coordinate, which stands for I·2^(−bits), and the most Σ|I|.
+        """The largest |I| of one coordinate, and the largest Σ_j max|I| over a person's cells j.
 
-        The sum is over cells, of each cell's largest |I|.
+        I is the person's integer in a coordinate, which stands for I·2^(−bits). The maximum is over
+        the coordinates of cell j.
         """
         total = math.floor(self.total * 2**bits)
         return min(math.floor(self.per_cell * 2**bits), total), total
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest sum over cells of the largest |I| of a person's clamped integers."""
+        """The largest sum over cells of a cell's largest |I|, before a person is shrunk.
+
+        Each I is clamped to `per_cell`.
+        """
         return self.moved(numbers) * self.per_cell * 2**bits
 
     def l1(self, numbers: Numbers) -> Fraction:
@@ -118,7 +125,7 @@ class InCells(Shifts):
     def squared(self, numbers: Numbers) -> Fraction:
         """A bound on ‖x‖² for a person's numbers x.
 
-        It is `most` times `all_cells`, once for each number of a cell that a row can move.
+        It is `most` times `all_cells`, times the number of a cell's numbers that a row can move.
         """
         return (1 if self.by_number else numbers.at_once) * self.most * self.all_cells(numbers)
 
@@ -153,10 +160,11 @@ class InCells(Shifts):
         return (*facts, L1(total), ball)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Bodies that hold every shift: total·(hull of the cells' boxes); a box if shifts fill it.
+        """Alternative bodies, each of which holds every shift by one added or removed unit.
 
-        Empty for counts in several cells that a person moves by at most the same amount: signs give
-        smaller bodies then.
+        The first is the hull of one box for each cell, times `all_cells`. The second is the box of
+        all numbers, if a unit can fill it. Empty if every cell has one count, a unit moves several
+        cells, and `total` never shrinks it: the sets of `additions` are then smaller.
         """
         most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)
@@ -214,7 +222,11 @@ class ReplacedInCells(Shifts):
         return min(2 * self.within.l1(numbers), self._box_sum(numbers, power=1))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The hull of all cells' boxes, and the box of all numbers where its noise may be less."""
+        """Alternative bodies, each of which holds every shift.
+
+        With one cell, it is the box of its numbers. Otherwise they are the hull of one box for each
+        cell, and the box of all numbers if its noise may be less.
+        """
         by_number = self.within.by_number
         each, count = (1, numbers.all) if by_number else (numbers.each, numbers.cells)
         if count == 1:
@@ -223,10 +235,11 @@ class ReplacedInCells(Shifts):
         return (Cells(bodies=[Box(bounds=[spread] * each)], copies=[count]), *self._box(numbers))
 
     def _of_few_cells(self, numbers: Numbers, *, whole: bool) -> tuple[Sensitivity, ...]:
-        """Sensitivities if a unit has at most k numbers of at most r, and the others 0.
+        """Sensitivities that follow from k, the most numbers of a unit that aren't 0.
 
-        A replaced unit moves at most 2k numbers. With lowered numbers, each of which may move by
-        2r, the bound on their sum says more, unless k is the number of all cells.
+        A replaced unit moves at most 2k numbers. Empty if the bound on their sum says more. That is
+        so if `total` shrinks units. It is also so for lowered numbers, each of which may move by
+        2r, unless k is the number of all cells.
         """
         cells, moved = numbers.all, self.within.moved(numbers)
         if self.within.shrinks(numbers) or (numbers.lowered and moved < cells):
@@ -266,7 +279,10 @@ class ReplacedInCells(Shifts):
         return () if hull is None else (hull,)
 
     def _box(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The box of all numbers, or () if the hull of the cells certainly has less noise."""
+        """The box of all numbers; empty if the hull of the cells certainly has less noise.
+
+        Also empty if there are too many numbers for a box.
+        """
         limits = self.within
         cells = numbers.all if limits.by_number else numbers.cells
         near = 1 if numbers.lowered else _NEAR
@@ -275,7 +291,7 @@ class ReplacedInCells(Shifts):
         return (Box(bounds=self._sizes(numbers) * cells),)
 
     def _box_sum(self, numbers: Numbers, *, power: int) -> Fraction:
-        """A bound on Σ |t − t′|^power over all numbers, each at most r in size.
+        """A bound on the sum of |t − t′|^power over all numbers, for t and t′ of size at most r.
 
         A count that bounds lowered sums (|sum| <= count) adds nothing: its move is covered by the
         bound (2r)^power for each of the sums.
@@ -286,9 +302,10 @@ class ReplacedInCells(Shifts):
 
 
 def added_counts(most: Fraction, total: Fraction, cells: int) -> tuple[Counts, ...]:
-    """The cube [0, most]^cells, and the simplex of `total` unless it contains the cube.
+    """Sets that hold the counts of an added unit: at most `most` in a cell, `total` in all cells.
 
-    Empty if there are too many cells.
+    The first is the cube [0, most]^cells. The second is the simplex of sums up to `total`, unless
+    it contains the cube. Empty if there are too many cells.
     """
     if cells > MOST_CELLS:
         return ()

@@ -171,7 +171,10 @@ class DuckDB(Engine):
         return self._is_copied
 
     def copy_in_memory(self) -> None:
-        """Copy the rows to a table, since DuckDB would simplify queries over no rows."""
+        """Copy the rows to a table; a rehearsal needs it, since it has no rows.
+
+        DuckDB would simplify queries over a source that is known to be empty.
+        """
         self._frame = self.materialise(self._frame)
 
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:

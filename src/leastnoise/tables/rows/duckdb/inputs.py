@@ -171,7 +171,10 @@ class ParquetFile(Input):
 @final
 @dataclass(frozen=True, kw_only=True)
 class FilePart:
-    """A file of several, with the keys in the names of its folders: a text by column, or None."""
+    """One of several files, with the keys from the names of its folders, by column.
+
+    A key is a text, or None for a missing value.
+    """
 
     file: Input
     keys: Mapping[str, str | None] = field(default_factory=dict)

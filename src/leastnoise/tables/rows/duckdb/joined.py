@@ -88,7 +88,10 @@ class Joined(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Yield the rows of `left`, joined to a new table for each side, with one row per key."""
+        """Yield the rows of `left`, joined to a new table for each side.
+
+        That table has the rows of the side whose key no other row has.
+        """
         connection, used = reading.connection, reading.used
         left_names = {name for name, _ in self.left.columns(connection)}
         side_columns: dict[str, StoredColumn] = {}

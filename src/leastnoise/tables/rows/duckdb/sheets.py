@@ -105,7 +105,7 @@ class Sheet(Input):
         yield copy_chunks(reading, columns, chunks)
 
     def _chunks(self, places: list[int]) -> Iterator[list[tuple[Any, ...]]]:
-        """The texts at these places of each row, some rows at a time."""
+        """The texts of the columns at these positions, in chunks of rows without the header."""
         with self._open() as rows:
             next(rows, None)
             while True:

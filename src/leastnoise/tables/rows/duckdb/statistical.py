@@ -111,7 +111,10 @@ class _Variable:
         return _whole if self.kind == "INTEGER" else lambda value: value
 
     def _instant(self, value: float | None) -> int | None:
-        """Days, or microseconds, since 1970; None for a year that is not between 1 and 9999."""
+        """The day or instant of a value, in days or microseconds since 1970.
+
+        None for a missing value, and for a year that is not between 1 and 9999.
+        """
         if value is None or not math.isfinite(value):
             return None
         days, rest = divmod(value, self.per_day)
