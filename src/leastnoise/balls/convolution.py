@@ -192,7 +192,10 @@ def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -
 
 
 def _mass_at_infinity(parts: Sequence[Part]) -> arb:
-    """The probability of an infinite sum: Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
+    """The probability of an infinite sum: Π finite^k · (e^(Σ k log(1 + infinite/finite)) − 1).
+
+    Here finite and infinite are a lattice's masses of finite and infinite losses.
+    """
     finite, log_ratio = arb(1), arb(0)
     for lattice, count in parts:
         # exactly added and rounded once

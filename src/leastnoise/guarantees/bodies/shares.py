@@ -84,7 +84,9 @@ class _Cumulative:
 
 
 def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
-    """The sums for p = 1 … largest, from P(⌊S_p⌋ = i) = A(p, i)/p!, A the Eulerian numbers.
+    """The numbers of `_Cumulative` for p = 1 … largest and the cap k.
+
+    They follow from P(⌊S_p⌋ = i) = A(p, i)/p!, where A are the Eulerian numbers.
 
     A(p, i) = (i + 1) A(p−1, i) + (p − i) A(p−1, i−1) has only positive terms.
     """
