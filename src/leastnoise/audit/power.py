@@ -177,7 +177,7 @@ class Thinned:
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """The smallest thinning that is detected with a probability of 99 %; None if no tried one is.
+    """The tried change with the smallest share that is detected with probability >= 99 %, or None.
 
     Larger shares of the same outputs are detected too, as far as the tried shares show.
     """

@@ -91,7 +91,8 @@ class Geometry(ABC):
 class CountEllipse(Geometry):
     """The map (W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with a record count n.
 
-    Every symmetric W up to scale is of this form. Raises InvalidArgument if W has no inverse.
+    Every W that treats all queries alike is of this form, up to scale and rotation of the noise.
+    Raises InvalidArgument if W has no inverse.
     """
 
     kind: ClassVar[str] = "count-ellipse"
