@@ -89,7 +89,10 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 
 
 def sum_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Problems of the tables of sums for which a query asks, even if its kind excludes them."""
+    """Problems of the tables of sums for which a query asks.
+
+    The query's kind may exclude such tables, which is a problem, too.
+    """
     kind_of_query = kind_of(parsed)
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()
     sums = [*kinds_of_sums(parsed.query)]

@@ -54,7 +54,10 @@ def list_finders(spec: Spec) -> Iterator[tuple[str, Finder]]:
 
 
 def finder_of(spec: Spec) -> Finder | None:
-    """The limit that a release finds, of which the spec's checks allow at most one; or None."""
+    """The only limit that a release finds; None if it finds no limit.
+
+    The checks of the spec allow at most one.
+    """
     return next((finder for _, finder in list_finders(spec)), None)
 
 

@@ -66,7 +66,7 @@ class WeighedQuantiles(QuantileLayout):
 @final
 @dataclass(frozen=True, kw_only=True)
 class WholeRowQuantiles(QuantileLayout):
-    """The layout of quantiles of whole rows: of a unit over its limits, some rows don't count."""
+    """The layout of quantiles in which rows count whole; of a unit over its limits, not all do."""
 
     @property
     def limits(self) -> str:

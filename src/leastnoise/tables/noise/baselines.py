@@ -56,7 +56,7 @@ class Baselines:
     ) -> Baselines:
         """Find the noise that a query needs if only its smallest norms are known.
 
-        The query has one of the `layouts` for each way to bound a unit. `known` certificates that
+        `layouts` has the query's layout for each way to bound a unit. `known` certificates that
         answer the same question are used again instead of a new search and proof.
         """
         dimension = layouts[0].dimension

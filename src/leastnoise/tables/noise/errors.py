@@ -33,7 +33,7 @@ PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 
 
 def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
-    """The error of one coordinate of a certificate's noise."""
+    """The standard deviation and half-widths of one coordinate of a certificate's noise."""
     halves = [half_width(certificate, probability, coordinate) for probability in PROBABILITIES]
     std = standard_deviation(certificate, coordinate)
     return NoiseError(std=std, half95=halves[0], half975=halves[1], half983=halves[2])

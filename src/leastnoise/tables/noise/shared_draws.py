@@ -62,9 +62,10 @@ _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the e
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawQuery:
-    """A query, or a part of a query, that needs noise, with its `share` of ε, and `of_delta`.
+    """A query, or a part of a query, that needs noise.
 
-    It has one layout for each way to bound a unit. `index` is its position in the release.
+    `share` is its share of ε, and `of_delta` its share of δ. `layouts` has one layout for each way
+    to bound a unit. `index` is its position in the release.
     """
 
     index: int

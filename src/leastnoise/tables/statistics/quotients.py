@@ -318,7 +318,7 @@ class Mean(ColumnStatistic, Quotient):
         return centred_value(spec, self.column), count_of(spec, self.column)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """The range of the bounds, around their middle."""
+        """S/n in [−1, 1], mapped to the bounds: their middle plus S/n times their half-width."""
         return Scale(middle=ingredients.middle, scale=ingredients.unit, least=-1.0, most=1.0)
 
 

@@ -222,7 +222,7 @@ class Sum(Total):
     counts: ClassVar[bool] = False
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The column's value, in units of the largest absolute value."""
+        """The column's value, divided by the largest absolute value that the bounds allow."""
         del by_row
         low, high = bounds_of(spec, self.column)
         largest, known = max(abs(low), abs(high)), spec.columns[self.column]

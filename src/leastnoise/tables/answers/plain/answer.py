@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Plain:
-    """All queries of a spec that no other kind of answer serves; some may share draws."""
+    """The answer to all queries of a spec that no other kind serves; some may share draws."""
 
     layouts: SpecLayout
     queries: tuple[shared_draws.DrawQuery, ...]

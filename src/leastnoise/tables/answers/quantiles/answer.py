@@ -111,7 +111,7 @@ class ByChance(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The fields of plan.json: `parts` per candidate, and `nested` for choices in rounds."""
+        """The fields `parts` (how many a candidate has) and `nested` (choices in rounds)."""
         return {"parts": self.certificate.parts, "nested": self.certificate.nested}
 
     @property

@@ -84,7 +84,8 @@ _DEEPEST = 4
 class TreePlan(QuantilePlan):
     """The plan of quantiles that are read off noisy counts, with one `tree` of noise per group.
 
-    `total_error` is the error of a tree's total if totals decide which groups are published.
+    `total_error` is the error of a tree's total if totals decide which groups are published, and
+    None otherwise.
     """
 
     tree: RankTree

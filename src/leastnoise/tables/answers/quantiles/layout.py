@@ -151,7 +151,10 @@ class QuantilesByTree(QuantileKind):
         return ByTree
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Return the layout unchanged, since a row is a unit; raise LayoutError for other units."""
+        """The layout `counted` itself, which needs no bounding if a row is a unit.
+
+        Raises LayoutError for other units, or for too many counts.
+        """
         if not counted.by_row:
             why = "A tree counts whole rows, and of a person with more rows than the limits each"
             raise _refuse_tree(f"{why} counts for less:")
@@ -189,9 +192,9 @@ class QuantilesOfUnlisted(QuantileKind):
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
-    """The layout of the column with the total of the tree's counts, the last of the table.
+    """The layout of the column with the total of the tree's counts, the last column of the table.
 
-    The total has the noise of the counts, and no other.
+    The total is the sum of the noisy counts, without further noise.
     """
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)

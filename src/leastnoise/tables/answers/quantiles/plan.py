@@ -38,7 +38,7 @@ class Asking(Protocol):
 
     @property
     def layout(self) -> QuantileLayout:
-        """The candidates, the groups and the levels."""
+        """The layout of the quantiles, with their candidates, groups and levels."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class RankError:
     sizes: tuple[int, ...]
 
     def in_words(self) -> str:
-        """A sentence about the error, also in per cent of groups of some `sizes`."""
+        """A sentence about the error in rows, and in per cent of a group's rows (`sizes`)."""
         shares = [
             f"{100 * self.rows_95 / size:.2g} % of {size:,}"
             for size in self.sizes
@@ -89,7 +89,8 @@ class RankError:
 class QuantilePlan(AloneInDraw):
     """The plan of the quantiles of one column in a query, which have a draw of their own.
 
-    Quantiles of listed groups spend no δ. In a series, `budget` is for all releases together.
+    Only a threshold on totals of trees, in unlisted groups, spends δ. In a series, `budget` is for
+    all releases together.
     """
 
     layout: QuantileLayout
@@ -169,7 +170,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def reads(self) -> Reads:
-        """The counts of rows at each candidate, in each listed group or each that occurs."""
+        """The counts of rows at each candidate, in each listed group or each group of the data."""
         histogram = (self.layout.histogram,)
         return Reads(groups=histogram) if self.layout.unlisted else Reads(cells=histogram)
 

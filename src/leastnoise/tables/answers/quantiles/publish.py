@@ -128,8 +128,8 @@ def publish_unlisted(
 ) -> Table:
     """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
 
-    `totals` is the output of `rows.unlisted_ranks`: rows of a group's keys, a candidate's index,
-    and a count. Every group with rows gets fresh noise, whether the group is published or not.
+    `totals` is the output of `rows.unlisted_ranks`: rows of a public cell, a group's keys, a
+    candidate's index, and a count. Every group with rows gets fresh noise, published or not.
     `count` has the layout and the errors of the totals' column. `entropy` is for tests.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
@@ -162,11 +162,11 @@ def publish_unlisted(
 def read_places(
     tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
-    """The positions among the candidates of each group's quantiles and of their intervals' ends.
+    """For each group and level, the position of the quantile and of its interval's two ends.
 
-    `noisy` has a row for each group, with all cells of its tree; the first cells are the
-    candidates. True quantiles never fall as levels rise. If the ends of noisy intervals do, the
-    intervals are widened.
+    Positions are indices of candidates. `noisy` has a row for each group, with all cells of its
+    tree; the first cells are the candidates. True quantiles never fall as levels rise. If the ends
+    of noisy intervals fall, the intervals are widened until none does.
     """
     levels = [quantile.level for quantile in layout.statistics]
     widths = [tree.half_widths(level) for level in levels]

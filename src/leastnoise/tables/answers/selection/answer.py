@@ -283,7 +283,10 @@ class SelectedCounts(NoisyPart):
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
-        """The columns without noise for an empty source, as if the longest keys were selected."""
+        """The columns without noise for an empty source.
+
+        The groups with the longest keys stand for the selected groups: their file is the largest.
+        """
         columns = key_columns(candidates_of(self.layout))
         lengths = [sum(len(str(key)) for key in keys) for keys in zip(*columns, strict=True)]
         longest = sorted(range(len(lengths)), key=lambda index: -lengths[index])

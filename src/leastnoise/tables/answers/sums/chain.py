@@ -57,7 +57,7 @@ class Chain:
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise, with a table for every subset of the columns; its index is the bit mask."""
+        """The noise, with a table for every subset of the columns, whose bit mask is its index."""
         sizes = [self.noise.branches[self.order.index(column)] for column in range(len(self.order))]
         cells = np.arange(self.noise.dimension).reshape(sizes).transpose(self.order).reshape(-1)
         return TreeStrategy(

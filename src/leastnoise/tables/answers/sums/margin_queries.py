@@ -138,8 +138,8 @@ def measured_layout(layout: Layout) -> Layout:
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
     """The index of the measured component from which `component` follows, and of its count.
 
-    The count is of the rows with a value of the same column. Its index is None if `component` is
-    itself a count, or if nothing counts the values.
+    The count is of the rows with a value of the same column. The count's index is None if
+    `component` is itself a count, or if nothing counts the values.
     """
     if not component.of_values:
         return layout.measured.index(component), None

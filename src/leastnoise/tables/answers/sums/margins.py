@@ -291,7 +291,7 @@ class Margins(MeasuredSums):
     def variances_of(self, tables: Sequence[int]) -> Floats:
         """The variance of each measured number in these `tables`, published or not.
 
-        There has to be no chain, and few columns and cells.
+        The noise must not be on a tree (`chain`), and cells have to be estimated (`is_small`).
         """
         marginals = replace(self.marginals, tables=tuple(tables))
         return np.array([marginals.variances(theta) for theta in self.theta])

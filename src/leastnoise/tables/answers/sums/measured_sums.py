@@ -49,7 +49,7 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if `name` is the query's label and the columns of a table, such as `q.1x3`."""
+        """True if `name` is the query's label, then the columns of a table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
     @property

@@ -113,7 +113,7 @@ def _prefixes(order: Sequence[int]) -> list[int]:
 def _node_bias(margins: Margins) -> Mapping[int, float]:
     """For each table that may be a level, a bound on the bias of its numbers.
 
-    There has to be no chain.
+    The noise of `margins` must not be on a tree (`chain`).
     """
     every, last = margins.marginals.every, margins.marginals.every[-1]
     stds = np.sqrt(margins.variances_of(every)[0]).tolist()

@@ -106,7 +106,11 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysPlan(AloneInDraw):
-    """The plan of published keys; `with_quantiles` of their groups, or without any number."""
+    """The plan of published keys.
+
+    `with_quantiles` is True if the query has quantiles of the keys' groups; otherwise it publishes
+    no number.
+    """
 
     layout: Layout
     claim: KeysCertificate
@@ -123,18 +127,19 @@ class KeysPlan(AloneInDraw):
 
     @property
     def half(self) -> int:
-        """The smallest number of units with which a key is published with probability ½."""
+        """The smallest number of units with which a key is published with probability ½ or more."""
         return self.claim.first(Fraction(1, 2))
 
     @property
     def nearly(self) -> int:
-        """The smallest number of units with which a key is published with probability 0.95."""
+        """The smallest number of units with which a key is published in 95 of 100 cases or more."""
         return self.claim.first(NEARLY)
 
     @property
     def least(self) -> int | None:
-        """The smallest number of units for which any mechanism publishes a key with probability ½.
+        """The smallest number of units with which a mechanism could give a key probability ½.
 
+        With fewer units, no mechanism that meets the budget publishes a key with probability ½.
         None if this number isn't known.
         """
         return find_least(self.claim.budget, self.claim.neighbours)

@@ -58,7 +58,7 @@ class UnlistedQueries(QueryKind):
 
 @final
 class KeyQueries(QueryKind):
-    """Queries that publish the existing keys, without a number."""
+    """Queries that publish keys, without a number or with quantiles that chance chooses."""
 
     why_no_clipping: ClassVar[str] = _NO_NUMBER
     why_no_rho: ClassVar[str] = _THRESHOLD

@@ -61,7 +61,10 @@ def publish_groups(
 def reach_threshold(
     claim: ThresholdCertificate, counts: NDArray[np.number[Any]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """True for each group that is published, given the groups' noisy `counts` that decide."""
+    """True for each group that is published, given the groups' noisy `counts` that decide.
+
+    One grid step below the threshold, a group is published with probability `chance_below`.
+    """
     # a coin for every group, so that the number of random words doesn't depend on the counts
     heads = _coins(np.full(len(counts), _parts(claim.chance_below)), entropy)
     below = float(claim.threshold - (claim.noise.grid or 0))

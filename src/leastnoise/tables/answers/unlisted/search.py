@@ -163,10 +163,10 @@ class UnlistedPlan:
     """The noise and the threshold for unlisted groups, compared with alternatives.
 
     `claim` is the certificate, and `chosen` has the sizes of groups that it publishes. `others` has
-    them for other proved noise, and `plain` for Laplace noise with a threshold, all at the same
-    budget. No mechanism publishes a group of fewer than `least` units with probability ½; `least`
-    is None if this isn't known. `preferred` is the spec's preference. The other preference would
-    choose `otherwise`; None if it would choose the same noise.
+    such sizes for other proved noise, and `plain` for Laplace noise with a threshold, all at the
+    same budget. No mechanism publishes a group of fewer than `least` units with probability ½;
+    `least` is None if this isn't known. `preferred` is the spec's preference. The other preference
+    would choose `otherwise`; None if it would choose the same noise.
     """
 
     claim: ThresholdCertificate
@@ -313,7 +313,7 @@ def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget
     """Two budgets for noise that hides one unit, added or removed: with δ, and with δ = 0.
 
     For replace-one neighbours they have ε/2, and the first δ/(1 + e^(ε/2)): see
-    `ThresholdCertificate`. With ε = 0 the second is `budget` itself.
+    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0, and the second is `budget` itself.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":

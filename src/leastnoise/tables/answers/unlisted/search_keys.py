@@ -1,7 +1,8 @@
 """The search for the probabilities with which unlisted keys are published without numbers.
 
 notation: π(n) is the probability ("chance") that a key of n units is published; k is the largest
-number of groups of a unit. n₅₀ and n₉₅ are the smallest n with π(n) ≥ ½ and π(n) ≥ .95.
+number of groups of a unit. n₅₀ and n₉₅ are the smallest n with π(n) ≥ ½ and π(n) ≥ .95. Chances are
+whole multiples of 1/CERTAIN.
 """
 
 from __future__ import annotations
@@ -84,9 +85,10 @@ def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCer
 def _prove_chances_of_counts(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> Iterator[KeysCertificate | None]:
-    """Yield the chances that a threshold on noisy counts of units would give.
+    """Yield a certificate of the chances that a threshold on noisy counts of units would give.
 
-    The noise has slightly less than the budget, since the proof rounds the loss of each key up.
+    There is a certificate for each noise, or None if the chances aren't proved. The noise has
+    slightly less than the budget, since the proof rounds the loss of each key up.
     """
     less = Budget(
         epsilon=budget.epsilon * (1 - Fraction(groups, 2**_COARSE)), delta=budget.delta * _KEPT

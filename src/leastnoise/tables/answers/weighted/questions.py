@@ -274,7 +274,7 @@ def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fract
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
-    """A function that returns the indices on `axis` that the fields of a line name."""
+    """A function from a line's fields to the indices on `axis` of the keys or bands they name."""
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
         edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
