@@ -242,7 +242,10 @@ class Composition:
             coarser = coarser if coarser >= 1.5 else 1.0
 
     def _enclose_direction(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
-        """Enclose ε(delta) for a record that is removed, or added if `removed` is False."""
+        """Enclose ε(delta) for a record that is removed, or added if `removed` is False.
+
+        `coarser` multiplies the lattices' step, as in `make_upper_parts`.
+        """
         points = self.points_per_std
         upper = make_upper_parts(
             self.parts, points_per_std=points, removed=removed, coarser=coarser

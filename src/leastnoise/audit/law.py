@@ -96,9 +96,9 @@ class ClaimedLaw(ABC):
         """The approximate u with P(X <= u) = `probability`, as a start for a search."""
 
     def _above(self, holds: Callable[[float], bool], *, start: float) -> float:
-        """A point near the guess `start` at which a condition holds; inf if the search fails.
+        """A point just above the guess `start` where `holds` is True; inf if the search fails.
 
-        Once the condition holds, it must hold at every larger point.
+        If `holds` is True at a point, it must be True at every larger point.
         """
         if not math.isfinite(start):
             return math.inf
@@ -268,7 +268,7 @@ class Centre:
 
     @property
     def is_known(self) -> bool:
-        """True if c exists and has finite bounds."""
+        """True if some c fits, and both bounds are finite."""
         return -math.inf < self.low <= self.high < math.inf
 
 
@@ -296,10 +296,10 @@ def cut_points(
 
 
 def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
-    """Bounds on c if the outputs are c + X, X of the claimed law, from their median.
+    """Bounds on c from the outputs' median, if the outputs are c + X with X of the claimed law.
 
-    The first tenth of the outputs chooses the points, the others are counted. For noise on whole
-    numbers c is whole too.
+    The first tenth of the outputs chooses one or two points near the median; the other outputs up
+    to these points are counted. c is whole if the noise is only added to whole numbers.
     """
     points = cut_points(sample.chosen, [0.5], law.beside)
     if not points:

@@ -161,7 +161,7 @@ def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]
 
 
 def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) -> str:
-    """A sentence on the largest smaller scale, or the least thinning of a tail, that is found."""
+    """A sentence on the least violation that is found: a smaller scale, or a thinner tail."""
     sizes = tested[0].sample.chosen.size, tested[0].sample.counted.size
     if not law.whole:
         level = min(test.level for test in tested)

@@ -69,7 +69,7 @@ def detectable_above(claimed: float, trials: int, *, level: float) -> float | No
 def detectable_below(claimed: float, trials: int, *, level: float, miss: float) -> float | None:
     """The largest p < `claimed` whose upper bound is below `claimed` with probability 1 − `miss`.
 
-    None if no p suffices.
+    None if no number of successes has an upper bound that low.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -177,7 +177,7 @@ class Thinned:
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """The smallest thinning that is detected with a probability of 99 %; None if no tried one is.
+    """The tried change with the smallest share that is detected with probability >= 99 %, or None.
 
     Larger shares of the same outputs are detected too, as far as the tried shares show.
     """

@@ -227,7 +227,10 @@ def _strays() -> set[int]:
 
 
 def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float64]:
-    """The lines' numbers, shape (lines, dimension); `after` is the number of earlier lines."""
+    """The lines' numbers, shape (lines, dimension); raises InvalidInput for other lines.
+
+    `after` is the number of earlier lines, and `width` their dimension; both are 0 at the start.
+    """
     rows = [line.replace(b",", b" ").split() for line in lines]
     wanted = width or len(rows[0])
     for number, row in enumerate(rows, after + 1):

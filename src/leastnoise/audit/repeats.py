@@ -237,7 +237,10 @@ def _test_differences(subject: Subject) -> Finding | None:
 
 
 def _difference(i: int, j: int, subject: Subject) -> Feature:
-    """Label an output by the difference of two coordinates, if that is a frequent value."""
+    """Label an output by the difference of coordinates i and j, if that is a frequent value.
+
+    All other differences share one label.
+    """
     seen = [_most_frequent(outputs[:, i] - outputs[:, j]) for outputs in subject.first]
     values = np.unique(np.concatenate(seen))
 
@@ -256,7 +259,7 @@ def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
-    """A sentence on the share of repeated outputs that would have been found."""
+    """A sentence on the least share of repeated outputs that would have been found."""
     from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
     runs = [test for test in tests if test.name.startswith("Outputs of ")]

@@ -192,7 +192,10 @@ def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -
 
 
 def _mass_at_infinity(parts: Sequence[Part]) -> arb:
-    """The probability of an infinite sum: Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
+    """The probability of an infinite sum: Π finite^k · (e^(Σ k log(1 + infinite/finite)) − 1).
+
+    Here finite and infinite are a lattice's masses of finite and infinite losses.
+    """
     finite, log_ratio = arb(1), arb(0)
     for lattice, count in parts:
         # exactly added and rounded once
@@ -211,7 +214,8 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
     """Approximate the best tilt and the ε at which the finite losses have δ(ε) = `delta`.
 
-    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts; ε is the smallest over all c.
+    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), L of all parts together. Each c > 0 gives an ε at which
+    this is `delta`; the smallest ε, and its c, are returned.
     """
     log_moment = _log_moment(parts)
 

@@ -93,7 +93,10 @@ def number_text(number: Fraction) -> str:
 
 
 def number(value: object, *, where: str) -> Fraction:
-    """Read a number that `number_text` or `decimal_text` wrote; raises CertificateRejected."""
+    """Read a number that `number_text` or `decimal_text` wrote.
+
+    Raises CertificateRejected for any other value.
+    """
     text = require_type(value, str, where=where)
     try:
         value = Fraction(float.fromhex(text)) if "0x" in text else exact(text, name=where)

@@ -15,7 +15,7 @@ LEAST_SAMPLING_RATE = Fraction(1, 10**30)
 
 
 def sampling_rate_of(value: Exact, *, name: str = "sampling-rate") -> Fraction:
-    """The probability of a Poisson sample, exactly.
+    """Read the probability that a record is in a Poisson sample, exactly.
 
     Raises InvalidArgument unless 1e-30 <= value <= 1.
 

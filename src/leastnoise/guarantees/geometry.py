@@ -91,7 +91,8 @@ class Geometry(ABC):
 class CountEllipse(Geometry):
     """The map (W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with a record count n.
 
-    Every symmetric W up to scale is of this form. Raises InvalidArgument if W has no inverse.
+    Every W that treats all queries alike is of this form, up to scale and rotation of the noise.
+    Raises InvalidArgument if W has no inverse.
     """
 
     kind: ClassVar[str] = "count-ellipse"
@@ -190,7 +191,10 @@ class CountEllipse(Geometry):
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The deviation of the queries, and of the record count after them."""
+        """The deviation of each query, with the number of queries; then the record count's, with 1.
+
+        Without a record count the second pair is (0.0, 0).
+        """
         variance, _, _, counted = self._entries
         return [(math.sqrt(variance), self.queries), (math.sqrt(counted), int(self.with_total))]
 

@@ -326,7 +326,7 @@ class Groups(Sensitivity):
         return Cells(bodies=[cell], copies=[self.groups])
 
     def largest(self, form: QuadraticForm) -> Fraction:
-        """The largest value of Σ form over the groups, exactly.
+        """The largest sum of the form's values in all groups, exactly.
 
         Args:
             form: The form of each group.

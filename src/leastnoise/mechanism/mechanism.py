@@ -375,7 +375,7 @@ class Mechanism:
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
-        """The pair of μ² with the sensitivity's root rounded down, and with it rounded up."""
+        """Bounds on μ² of all releases: the sensitivity's root is rounded down, then up."""
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"

@@ -216,7 +216,7 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """A lattice at −size·step … size·step whose δ is nowhere below the δ of a release of all rows."""
+    """A lattice at −size·step … size·step whose δ is nowhere below the true one, for all rows."""
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -224,7 +224,7 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Cells near −size·step … size·step whose δ is nowhere above the δ of a release of all rows.
+    """Cells near −size·step … size·step whose δ is nowhere above the true one, for all rows.
 
     A single atom of loss 0 if the proof gives no bound from below.
     """

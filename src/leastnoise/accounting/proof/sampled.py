@@ -39,7 +39,8 @@ def enclose_sampled(
 ) -> arb:
     """Enclose H_α, α = e^epsilon, of the pair for a removed record, or for an added record.
 
-    `profile` is only called at ε >= 0. It may be a supremum over shifts if `epsilon` >= 0.
+    `profile` is δ of (P, Q), and is only called at ε >= 0. If `epsilon` >= 0, it may be the largest
+    δ over several shifts.
     """
     with precision(_FINE_BITS):
         alpha, gamma = ball(epsilon).exp(), ball(sampling_rate)

@@ -380,7 +380,7 @@ class CountedSums(OneSided):
 
     @property
     def corner_count(self) -> int:
-        """The number of corners: 2^(q − 1) signs of the sums in each cell."""
+        """The number of corners: 2^(q − 1) for each cell, one per choice of the sums' signs."""
         return self.cells * 2 ** (len(self.bounds) - 1)
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:

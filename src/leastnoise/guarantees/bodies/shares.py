@@ -84,7 +84,9 @@ class _Cumulative:
 
 
 def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
-    """The sums for p = 1 … largest, from P(⌊S_p⌋ = i) = A(p, i)/p!, A the Eulerian numbers.
+    """The numbers of `_Cumulative` for p = 1 … largest and the cap k.
+
+    They follow from P(⌊S_p⌋ = i) = A(p, i)/p!, where A are the Eulerian numbers.
 
     A(p, i) = (i + 1) A(p−1, i) + (p − i) A(p−1, i−1) has only positive terms.
     """
@@ -234,8 +236,8 @@ def gamma(size: int, *, rise: int, exponent: Fraction | None) -> arb:
 def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
     """The quotient Γ((size + order)/p)/Γ(size/p) for order 1 or 2; 0 for size = 0.
 
-    For p = ∞ it is the limit. Two such quotients give the moments of B ~ Beta(s/p, (S − s)/p): E
-    B^(order/p) = rise(s)/rise(S).
+    For p = ∞ it is the limit. Two such quotients give the moments of B ~ Beta(s/p, (S − s)/p), for
+    sizes s < S: E B^(order/p) = rise(s)/rise(S).
     """
     if size == 0:
         return arb(0)
