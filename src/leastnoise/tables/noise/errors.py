@@ -162,7 +162,7 @@ def check_range(
         noise = [replace(error, rows=None) for error in errors_of()]
         step = float(certificate.grid or 0)
         if certificate.geometry is not None:
-            step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
+            step *= float(certificate.geometry.deviations.max()) * math.sqrt(certificate.dimension)
         errors = expected_errors(layout, noise, baselines)
     except OverflowError:
         raise Refused(
