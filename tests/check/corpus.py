@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator
@@ -316,7 +317,6 @@ def cases() -> dict[str, Callable[[Any], Any]]:
     return known | {f"edited {name}": check_case(text) for name, text in texts()}
 
 
-_GRID = Fraction(1, 4)
 _BOX = {"scale": Fraction(3, 2), "body": ("box", 2, (Fraction(1), Fraction(2)))}
 LAWS = [
     ("gaussian", {"scale": Fraction(3)}, 1),
@@ -336,8 +336,8 @@ def deviations(checker: Any) -> Iterator[tuple[str, Any]]:
 
     The laws are the golden laws, and `LAWS`.
     """
-    for name, parameters, dimension in LAWS:
-        claim = {"name": name, "p": parameters, "d": dimension, "geometry": None, "grid": _GRID}
+    for (name, parameters, dimension), grid in itertools.product(LAWS, (Fraction(1, 4), None)):
+        claim = {"name": name, "p": parameters, "d": dimension, "geometry": None, "grid": grid}
         yield f"std {name}, {dimension}", [float(f"{x:.9g}") for x in checker.deviations(claim)]
     for name, record in statements().items():
         if record["kind"] == "certificate":
