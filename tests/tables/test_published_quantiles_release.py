@@ -242,7 +242,7 @@ def test_the_plan_names_both_errors() -> None:
     (published, *_) = texts(keys.sentences({}), Topic.NOISE)
     assert published == (
         "groups publishes groups by their keys, without a count. A key that "
-        f"{keys.half:,} persons have is published every other time, and a key of "
+        f"{keys.half:,} persons have is published in half of all cases, and a key of "
         f"{keys.nearly:,} in 95 of 100 cases."
     )
     (_, error) = quantiles.in_words()

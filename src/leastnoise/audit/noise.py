@@ -228,7 +228,10 @@ def detect_sensitivity(subject: Subject) -> Finding:
 
 
 def _gaps(law: ClaimedLaw, subject: Subject, level: Fraction) -> list[Fraction | None] | str:
-    """The distance of the centres in each coordinate, or a sentence that refutes the noise."""
+    """Lower bounds on the distance of the two centres in each coordinate; None if unknown.
+
+    If the outputs of an input contradict the noise at every centre, a sentence that says so.
+    """
     gaps: list[Fraction | None] = []
     noise = noise_of(subject.claim)
     for index in range(subject.dimension):

@@ -171,7 +171,10 @@ class Certificate:
 
     @property
     def one_release(self) -> Releases:
-        """The draws of noise that one person affects in one release. Raises like `shifts`."""
+        """One release, as the subject of a proof: its noise, and the shifts that it must hide.
+
+        If a person moves several draws, each of them counts as a composition. Raises like `shifts`.
+        """
         return self.one_release_at(self.sampling_rate)
 
     def one_release_at(self, sampling_rate: Exact) -> Releases:

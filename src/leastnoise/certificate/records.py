@@ -258,7 +258,7 @@ def write_value(value: Any) -> Any:
 
 
 def read_value(value: object, kind: Any, *, where: str) -> Any:
-    """Read the value of a field of that type. Raises like `read_record`."""
+    """Read the output of `write_value` for a field of type `kind`; raises like `read_record`."""
     return _value(value, kind, where=where, depth=0)
 
 

@@ -55,7 +55,7 @@ def _engines() -> tuple[str, ...]:
     _PLAN,
     "--assume",
     OptionType("n=ROWS"),
-    "Show errors that depend on a group's size for groups of n values.",
+    "Size of a group, for which errors that depend on it are shown.",
 )
 @option(_PLAN, "--verbose", None, "Show a table for each query, and every note.")
 @option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)

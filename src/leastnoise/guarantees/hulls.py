@@ -53,7 +53,7 @@ def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> 
 
 
 def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """The hull of all differences of two vectors of `additions`, which aren't followed by 1.
+    """The hull of all x − y, for x, y ∈ [0, bound]^queries with at most `most` entries > 0 each.
 
     None if it is too large for a body.
     """

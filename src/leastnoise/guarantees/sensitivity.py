@@ -264,7 +264,7 @@ class L1(Sensitivity):
         return None if norm == "integer" else self.bound
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull of cells of one number each, of which one cell moves."""
+        """The l1 ball, as cells of one number each; for one coordinate, the interval."""
         from leastnoise.guarantees.hulls import moved_cells  # noqa: PLC0415 (most noise needs no body)
 
         return moved_cells(bound=self.bound, most=1, cells=dimension)

@@ -134,7 +134,7 @@ class StrategyMatrix:
 
     @cached_property
     def _longest_differences(self) -> Mapping[StrategyNorm, int]:
-        """The largest distance ‖a_i − a_j‖ of two columns in each norm, squared in l2."""
+        """The largest distance of two columns of `numerators` in each norm, squared in l2."""
         columns = self.numerators.T.copy()
         lengths: dict[StrategyNorm, int] = {"l1": 0, "l2": 0}
         for i in range(len(columns) - 1):

@@ -454,9 +454,10 @@ class Within(Sensitivity):
 
 
 def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:
-    """The l1 radius `length` if the longest shifts move `moved` = 1 coordinate; None otherwise.
+    """The l1 radius of a set whose longest shifts have the l1 length `length`; None if moved > 1.
 
-    The worst shift of an l1 ball is along an axis (theory/noise.md §1(d)). If the longest shifts of
-    the set aren't, the δ for the ball would be larger than the δ for the set.
+    `moved` is the number of coordinates that these shifts move. The worst shift of an l1 ball is
+    along an axis (theory/noise.md §1(d)). So for moved > 1 the δ of the ball would be larger than
+    the δ of the set.
     """
     return length if moved == 1 else None

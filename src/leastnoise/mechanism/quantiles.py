@@ -87,7 +87,10 @@ def _masses_between(
 
 
 def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
-    """All draws on which this draw depends. Each split the rows at the part that it chose."""
+    """The indices of all draws on which `choice` depends, directly or through others.
+
+    Each of these draws has split the rows at the part that it chose.
+    """
     ancestors: set[int] = set()
     pending = [choice.below, choice.above]
     while pending:

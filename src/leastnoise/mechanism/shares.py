@@ -98,11 +98,11 @@ class SharedDraw:
         return [cls(noise, grid, factor, size) for factor, size in zip(lengths, sizes, strict=True)]
 
     def add_to_part(self, values: Values) -> NDArray[np.float64]:
-        """Add noise to the `values` of one part of the vector, n coordinates; shape (n,).
+        """Add noise to `values`, one part of the vector with n coordinates; returns shape (n,).
 
-        Values are treated as in `add_noise`. Use each coordinate only once: two draws for it reveal
-        more than the guarantee allows. Raises InvalidArgument if the part has a size and `values`
-        another.
+        Values are treated as in `add_noise`. Pass each coordinate only once: two draws for it
+        reveal more than the guarantee allows. Raises InvalidArgument if this draw has the length of
+        a part of another size (see `in_parts`).
         """
         exact_values, exponent = as_exact(values), exponent_of(self.grid)
         size = flat(exact_values).size

@@ -56,7 +56,7 @@ _REFUSED = {
     "x in ()": "Expected a list after in",
     "a; b": "one expression",
     "": "one expression",
-    "'abc": "a quote may not be closed",
+    "'abc": "perhaps a quote is opened",
     "a +": "can't be read",
     "a = 1 or" + " or".join(" a = 1 + b" for _ in range(600)): "at most 4,096 letters",
     "+".join(["a"] * 300): "too large",

@@ -49,7 +49,7 @@ def test_a_plan_prints_one_table(tmp_path: Path) -> None:
         assert any(all(cell in line for cell in row) for line in shown.splitlines())
     assert "Protected: the presence or absence of any one who." in shown
     assert "In all, only rows where" in shown
-    assert "In counts and means, each who has at most 4 rows." in shown
+    assert "In each of counts and means, each who has at most 4 rows." in shown
     for word in ("draw", "part", "unit ", "scale"):
         assert word not in shown
 

@@ -214,7 +214,10 @@ class Counted(OneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """The number of corners of T₀ plus 1, for a row that adds nothing else."""
+        """The number of corners of T₀, plus 1 for a row that adds to the row count alone.
+
+        None if T₀ has no finite set of corners.
+        """
         count = self.of.corner_count
         return None if count is None else count + 1
 

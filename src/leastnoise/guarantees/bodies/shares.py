@@ -272,11 +272,11 @@ def _root(number: int, degree: int) -> int | None:
 
 
 def sum_at_most_one(radicals: Sequence[Radical]) -> bool:
-    """True if Σ base^exponent <= 1, decided exactly.
+    """True only if Σ base^exponent <= 1; False is exact unless the sum is extremely near 1.
 
     Positive real radicals of rationals have a rational sum only if each is rational (Besicovitch
-    1940). So a sum with an irrational term is never 1, and balls of growing precision decide it. A
-    sum that 4096 bits cannot separate from 1 counts as above.
+    1940). So a sum with an irrational term is never 1, and balls of growing precision decide on
+    which side it lies. A sum that 4096 bits can't separate from 1 is taken to be larger.
     """
     rational, rest = Fraction(0), []
     for base, exponent in radicals:

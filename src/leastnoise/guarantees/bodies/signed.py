@@ -66,8 +66,8 @@ class Signed(_OfOneSided):
     """The hull of T and −T: N(x) = P(x) + Q(x). notation: T = of.
 
     A unit that is added moves the release by a vector of T, a unit that is removed by a vector of
-    −T. No unit moves one coordinate up and another down. So the body is smaller than one that
-    ignores the signs.
+    −T. For counts, no unit moves one coordinate up and another down, so the body is smaller than
+    one that ignores the signs.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> hexagon = Signed(of=Counts(queries=2))

@@ -152,7 +152,11 @@ class Together(Body):
         return super()._is_inside(x, bound)
 
     def _radicals(self, x: Point, bound: Fraction) -> list[Radical] | None:
-        """The terms (N_i/(r_i·bound))^p as radicals; None if a base isn't a known rational."""
+        """The terms (N_i/(r_i·bound))^p as pairs (base, exponent).
+
+        N(x) <= bound if their sum is at most 1. None for p = ∞, or if a base isn't known to be
+        rational.
+        """
         if self.exponent is None:
             return None
         radicals = []
@@ -306,7 +310,10 @@ class Jointly(OneSided):
         return VolumeSplit(weights=weights, layout=tuple(layout))
 
     def _factors(self, size: int) -> list[arb]:
-        """The factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)) of the weights, s = 0 … size, s + t = size."""
+        """The factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)) for s = 0 … size and t = size − s.
+
+        The weights of a block are divided by them, and the weights of the whole multiplied by them.
+        """
         ratios = [
             ball(s + 1).gamma() / shares.gamma(s, rise=1, exponent=self.exponent)
             for s in range(size + 1)

@@ -112,7 +112,9 @@ def parse_sql(text: str) -> Parsed:
             "\"age >= 18 and region <> 'north'\"."
         ) from None
     except errors.SqlglotError:
-        raise ValueError("The expression can't be read: a quote may not be closed.") from None
+        raise ValueError(
+            "The expression can't be read: perhaps a quote is opened and not closed."
+        ) from None
     if len(statements) != 1 or not isinstance(statements[0], Parsed):
         raise ValueError('Expected one expression, such as "age >= 18".')
     return statements[0]

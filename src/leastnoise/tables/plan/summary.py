@@ -245,7 +245,8 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
         limit = f"each {person} {layout.limits}."
         names_by_limit.setdefault(limit, {})[layout.name] = None
     sentences = [
-        f"In {_words.join_names([*names])}, {limit}" for limit, names in names_by_limit.items()
+        f"In {'each of ' if len(names) > 1 else ''}{_words.join_names([*names])}, {limit}"
+        for limit, names in names_by_limit.items()
     ]
     if len(names_by_limit) == 1:
         sentences = [limit[0].upper() + limit[1:] for limit in names_by_limit]

@@ -125,7 +125,8 @@ def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
         return [*dialect.names]
     first = re.split(rb"[\r\n]", start, maxsplit=1)[0]
     if encoding != UTF_8 and first.startswith(_MARK):
-        raise SourceError(f"{path.name} begins with the mark of UTF-8. Leave out data.encoding.")
+        why = "begins with the byte order mark of UTF-8, so that is its encoding"
+        raise SourceError(f"{path.name} {why}. Leave out data.encoding.")
     first = first.removeprefix(_MARK)
     if not first:
         raise SourceError(

@@ -40,7 +40,7 @@ def open_pipe(blocks: Iterator[bytes], path: Path) -> Iterator[Path]:
         thread.join()
         path.unlink(missing_ok=True)
     if feeder.cut_short:
-        raise OSError("The reader did not get the whole file.")
+        raise OSError("The file was not read to its end.")
 
 
 @final

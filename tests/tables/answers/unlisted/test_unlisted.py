@@ -61,7 +61,7 @@ def test_with_three_groups_each_preference_names_the_other() -> None:
         ratio = other.chosen.std / chosen.chosen.std
         assert f'prefer = "{name}" would give {ratio:.3g} times the noise' in trade
         assert f"(std {other.chosen.std:.4g} of the count)" in trade
-        assert f"a group of {other.chosen.half} every other time" in trade
+        assert f"a group of {other.chosen.half} in half of all cases" in trade
     assert preferred(contribution=limits) == groups
     assert "prefer" not in groups.to_record()
     assert accurate.to_record()["prefer"] == "accuracy"

@@ -110,8 +110,8 @@ class TreePlan(QuantilePlan):
         words = [NEAREST, _READ_OFF.format(column=column, tree=tree)]
         if (error := self.count_error) is not None:
             words.append(
-                f"{error.statistic} is the total of these counts: with 95 % it is off by at most "
-                f"{error.half_width_95:,.4g} (std {error.std:.4g})."
+                f"{error.statistic} is the total of these counts: with probability 95 % it is off "
+                f"by at most {error.half_width_95:,.4g} (std {error.std:.4g})."
             )
         return words
 
@@ -285,7 +285,7 @@ class ByTreeAndThreshold(TreePlan):
         yield from super().listings(spec)
         sizes = self.sizes
         yield Listing(
-            title="From how many rows on a group is published, with probability ½ and 95 %",
+            title="Number of rows from which a group is published, with probability ½ and 95 %",
             heads=("½", "95 %", "std of the count"),
             rows=[(str(sizes.half), str(sizes.nearly), f"{sizes.std:.4g}")],
         )

@@ -80,8 +80,8 @@ class RankError:
         ]
         compared = f" ({_words.join_names(shares, 'or')})" if shares else ""
         return (
-            f"{self.statistic}: with 95 %, at most {self.rows_95:,.3g} rows of its group from the "
-            f"true rank{compared}."
+            f"{self.statistic}: with probability 95 %, at most {self.rows_95:,.3g} rows of its "
+            f"group from the true rank{compared}."
         )
 
 
@@ -98,9 +98,7 @@ class QuantilePlan(AloneInDraw):
     section: ClassVar[str] = "quantiles"
     how: ClassVar[str]
     """The name of the method, for people."""
-    why_no_difference: ClassVar[str] = (
-        ": of quantiles no error is known by which two can be subtracted."
-    )
+    why_no_difference: ClassVar[str] = ": the error of a difference of two quantiles isn't known."
 
     @staticmethod
     @abstractmethod

@@ -214,7 +214,8 @@ class SumPart(NoisyPart):
 
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]
-        return f", an equal share of the query's. It adds up with {_words.list_names(others)}"
+        tables = _words.list_names(others)
+        return f", an equal share of the query's. Its numbers add up with the tables {tables}"
 
     def own_sentences(self) -> Iterator[Sentence]:
         """Sentences about the bias of whole counts, and about `objective = "largest"`."""

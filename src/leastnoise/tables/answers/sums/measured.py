@@ -231,11 +231,11 @@ def _list_offers(
 
 
 def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool = True) -> None:
-    """Raise Refused if noise in counts would be 0 as a float."""
+    """Raise Refused if noise in counts would be too small for floats."""
     if counts and budget.epsilon > _MOST_EPSILON * releases:
         raise Refused(
-            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
-            "margins is 0 as a float. Lower epsilon."
+            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON * releases:,} noise in "
+            "counts with margins would be too small for floats. Lower epsilon."
         )
 
 

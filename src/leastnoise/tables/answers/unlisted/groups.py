@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 GROUPS_NOTE = (
     "A group that nobody listed is published if its noisy count reaches the threshold. Nothing is "
     "published about the other groups. Near the threshold published counts are biased upwards, "
-    "because groups with lower noise are absent. Each group's interval holds with 95 %, whether "
-    "the group is published or not. Among published groups near the threshold, fewer hold."
+    "because groups with lower noise are absent. Each group's interval holds with probability "
+    "95 %, whether the group is published or not. Among published groups near the threshold, fewer "
+    "intervals hold."
 )
 
 REACHED = ", and each published count that decides reaches its threshold"
@@ -235,7 +236,7 @@ class GroupRow(NoisyPart):
             *([] if groups.plain is None else [("plain Laplace", groups.plain)]),
         ]
         yield Listing(
-            title="From how many on a group is published, with probability ½ and 95 %",
+            title="Size from which a group is published, with probability ½ and 95 %",
             heads=("noise", "½", "95 %", "std of the count"),
             rows=[(name, str(x.half), str(x.nearly), f"{x.std:.4g}") for name, x in offers],
         )
@@ -285,7 +286,7 @@ def groups_on_page(chosen: GroupSizes) -> str:
     """The page's sentences about sizes of published groups, and about the bias of their counts."""
     return (
         "Nobody listed these groups in advance. No group with a noisy count below "
-        f"{chosen.threshold:.6g} is shown. Of all groups of {chosen.half:,}, one half is shown; "
-        f"of groups of {chosen.nearly:,}, 95 %. A group that isn't shown may be small, or empty. "
-        "Near the threshold, shown counts are biased upwards."
+        f"{chosen.threshold:.6g} is shown. Half of all groups of {chosen.half:,} are shown, "
+        f"and 95 % of groups of {chosen.nearly:,}. A group that isn't shown may be small, or "
+        "empty. Near the threshold, shown counts are biased upwards."
     )

@@ -118,7 +118,7 @@ class KeysPlan(AloneInDraw):
 
     section: ClassVar[str] = "keys"
     chosen_by: ClassVar[str] = "chance"
-    why_no_difference: ClassVar[str] = ": of keys there are no numbers to subtract."
+    why_no_difference: ClassVar[str] = ": keys have no numbers to subtract."
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[()]]]:
@@ -163,7 +163,8 @@ class KeysPlan(AloneInDraw):
         )
         published = (
             f"{self.name} {lists}. A key that {self.half:,} {self._units} "
-            f"have is published every other time, and a key of {self.nearly:,} in 95 of 100 cases."
+            f"have is published in half of all cases, and a key of {self.nearly:,} in 95 of 100 "
+            "cases."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
 
@@ -198,7 +199,7 @@ class KeysPlan(AloneInDraw):
         epsilon, delta = map(_words.round_up, (self.budget.epsilon, self.budget.delta))
         yield Listing(
             title=f"{self.name}: keys without numbers, for ε = {epsilon}, δ = {delta}.",
-            heads=("from how many on a key is published, with probability", "½", "95 %"),
+            heads=("size from which a key is published, with probability", "½", "95 %"),
             rows=rows,
         )
 

@@ -85,8 +85,8 @@ class GroupSizes:
         """Sentences about the threshold, and the sizes of published groups."""
         return (
             f"A group is published if its noisy count is {self.least_count(claim)}. So a group of "
-            f"{self.half:,} is published every other time, and a group of {self.nearly:,} in 95 of "
-            "100 cases."
+            f"{self.half:,} is published in half of all cases, and a group of {self.nearly:,} in "
+            "of 100 cases."
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
@@ -153,7 +153,7 @@ class Otherwise:
         of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
         return (
             f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
-            f"{self.noise.half:,} every other time."
+            f"{self.noise.half:,} in half of all cases."
         )
 
 
