@@ -224,6 +224,7 @@ def test_changes_are_rejected(published: dict[str, bytes], tmp_path: Path, numbe
         ({"part": {"min_count": 5}}, "min_count: Expected count or count_units"),
         ({"part": {"round": True}}, "round: Expected count or count_units"),
         ({"part": {"prefer": "accuracy"}}, "prefer: Not used for quantiles alone"),
+        ({"part": {"clipping": "0.05"}}, 'add "count" to the statistics'),
         ({"privacy": {"delta": 0}}, "Needs delta > 0"),
         ({"contribution": {"max_groups": 2}}, "bounds the rows of one person for a quantile"),
         ({"contribution": {"max_rows_per_group": 2}}, "number of unlisted groups"),
@@ -245,6 +246,8 @@ def test_the_plan_names_both_errors() -> None:
         f"{keys.half:,} persons have is published every other time, and a key of "
         f"{keys.nearly:,} in 95 of 100 cases."
     )
+    (chosen,) = texts(keys.sentences({}), Topic.GROUPS)
+    assert chosen.startswith("If keys are published without a count, chance decides which")
     (_, error) = quantiles.in_words()
     assert error.startswith("median_x: with 95 %, at most ")
     assert quantiles.where == "each group that is published"
