@@ -161,6 +161,17 @@ def test_a_published_group_may_have_no_rows_for_its_quantile() -> None:
     assert len(of_none) > 1  # all alike with a probability of 5^-39
 
 
+@pytest.mark.parametrize(("part", "codes"), [({}, ["a", "b"]), ({"filter": "x >= 0"}, ["b"])])
+def test_persons_without_a_value_count_for_a_key(
+    tmp_path: Path, part: dict[str, Any], codes: list[str]
+) -> None:
+    write_rows(tmp_path, {"a": 300, "b": 300})
+    frame = pd.read_parquet(tmp_path / "rows.parquet")
+    frame.assign(x=frame["x"].where(frame["code"] != "a")).to_parquet(tmp_path / "rows.parquet")
+    released = ln.Release(**chance_spec(part=part), folder=tmp_path).run()
+    assert released.tables["groups"].columns["code"] == codes
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("published")
