@@ -291,6 +291,13 @@ def test_verify_of_what_is_no_certificate_exits_2(tmp_path: Path, content: bytes
     assert done.stderr.count("\n") == 1
 
 
+def test_verify_with_a_ledger_names_the_folder_that_is_missing(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    done = run("verify", missing, "--ledger", str(tmp_path / "ledger"))
+    assert done.returncode == 2
+    assert done.stderr.rstrip().endswith(f"found none at {missing}.")
+
+
 def test_certificate_into_a_missing_folder_exits_2(tmp_path: Path) -> None:
     done = run("calibrate", "--noise", "laplace", "--epsilon", "1",
                "--certificate", str(tmp_path / "no" / "c.json"))  # fmt: skip

@@ -161,6 +161,17 @@ def test_a_published_group_may_have_no_rows_for_its_quantile() -> None:
     assert len(of_none) > 1  # all alike with a probability of 5^-39
 
 
+@pytest.mark.parametrize(("part", "codes"), [({}, ["a", "b"]), ({"filter": "x >= 0"}, ["b"])])
+def test_persons_without_a_value_count_for_a_key(
+    tmp_path: Path, part: dict[str, Any], codes: list[str]
+) -> None:
+    write_rows(tmp_path, {"a": 300, "b": 300})
+    frame = pd.read_parquet(tmp_path / "rows.parquet")
+    frame.assign(x=frame["x"].where(frame["code"] != "a")).to_parquet(tmp_path / "rows.parquet")
+    released = ln.Release(**chance_spec(part=part), folder=tmp_path).run()
+    assert released.tables["groups"].columns["code"] == codes
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("published")
@@ -224,6 +235,7 @@ def test_changes_are_rejected(published: dict[str, bytes], tmp_path: Path, numbe
         ({"part": {"min_count": 5}}, "min_count: Expected count or count_units"),
         ({"part": {"round": True}}, "round: Expected count or count_units"),
         ({"part": {"prefer": "accuracy"}}, "prefer: Not used for quantiles alone"),
+        ({"part": {"clipping": "0.05"}}, 'add "count" to the statistics'),
         ({"privacy": {"delta": 0}}, "Needs delta > 0"),
         ({"contribution": {"max_groups": 2}}, "bounds the rows of one person for a quantile"),
         ({"contribution": {"max_rows_per_group": 2}}, "number of unlisted groups"),
@@ -245,6 +257,8 @@ def test_the_plan_names_both_errors() -> None:
         f"{keys.half:,} persons have is published in half of all cases, and a key of "
         f"{keys.nearly:,} in 95 of 100 cases."
     )
+    (chosen,) = texts(keys.sentences({}), Topic.GROUPS)
+    assert chosen.startswith("If keys are published without a count, chance decides which")
     (_, error) = quantiles.in_words()
     assert error.startswith("median_x: with 95 %, at most ")
     assert quantiles.where == "each group that is published"

@@ -292,11 +292,11 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
             return every[-1].delta, words.verified_series(every, path)
         verified = verify_directory(path, ledger=ledger, key=key)
         return verified.delta, words.verified_release(verified, path)
+    if not path.exists():
+        raise SourceError(f"Expected a folder or a certificate, found none at {path}.")
     for name, value in (("ledger", ledger), ("key", key)):
         if value is not None:
             raise InvalidArgument(name=name, value=value, expected="the directory of a release")
-    if not path.exists():
-        raise SourceError(f"Expected a folder or a certificate, found none at {path}.")
     certificate = read_certificate(_files.read_certificate(path))
     delta = certificate.verify()
     return delta, [f"Verified {path}.", *words.verified_certificate(certificate, delta)]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 KEYS_NOTE = (
-    "If only keys are published, chance decides which: the more {units} have a key, the likelier "
+    "If {only}, chance decides which: the more {units} have a key, the likelier "
     "it is published. Nothing is published about the others, so that an absent key may be frequent."
 )
 
@@ -179,7 +179,10 @@ class KeysPlan(AloneInDraw):
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
         units = self._units
-        yield Sentence(Topic.GROUPS, KEYS_NOTE.format(units=units))
+        only = "keys are" if self.with_quantiles else "only keys are"
+        count = " without a count" if self.with_quantiles else ""
+        note = KEYS_NOTE.format(only=f"{only} published{count}", units=units)
+        yield Sentence(Topic.GROUPS, note)
         yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
         yield Sentence(
             Topic.PAGE,

@@ -30,6 +30,10 @@ _NO_NUMBER = (
     "Not used where keys are published alone, without a number. Leave it out, or give the query "
     'statistics = ["count"].'
 )
+_NO_NOISE = (
+    "Not used where keys are published without a number that has noise. Leave it out, or add "
+    '"count" to the statistics.'
+)
 _THRESHOLD = "groups that nobody listed stay hidden only up to a probability, which no rho allows"
 _OF_NUMBERS = (
     "accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp", "min_count",
@@ -60,7 +64,7 @@ class UnlistedQueries(QueryKind):
 class KeyQueries(QueryKind):
     """Queries that publish keys, without a number or with quantiles that chance chooses."""
 
-    why_no_clipping: ClassVar[str] = _NO_NUMBER
+    why_no_clipping: ClassVar[str] = _NO_NOISE
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def problems(self, parsed: ParsedQuery, path: str) -> Iterator[Problem]:
