@@ -94,7 +94,7 @@ def test_golden_releases_are_proved_or_named(
     ("folder", "assumed"),
     [
         ("unlisted", "the count is number 1 (from 0), which one person changes by at most 1."),
-        ("found", "there are at most 1 groups; the reach is 4."),
+        ("found", "at most 1 groups; the reach is 4."),
         ("found", " if a person is added or removed."),
         ("persons", 'ASSUMED: "one person" below means one "person", as plan.json says.'),
     ],

@@ -260,7 +260,7 @@ def test_the_plan_names_both_errors() -> None:
     (chosen,) = texts(keys.sentences({}), Topic.GROUPS)
     assert chosen.startswith("If keys are published without a count, chance decides which")
     (_, error) = quantiles.in_words()
-    assert error.startswith("median_x: with 95 %, at most ")
+    assert error.startswith("median_x: with probability 95 %, at most ")
     assert quantiles.where == "each group that is published"
     assert quantiles.layout.limits.startswith("counts for at most 2 rows in its quantiles")
     record = both.to_record()

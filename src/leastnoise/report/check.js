@@ -727,9 +727,9 @@ const SENTENCES = {
   added: "by adding, or taking away, a point of the set {of}",
 };
 const MORE_ASSUMED = {
-  "threshold-certificate": 
+  "threshold-certificate":
     "; the count is number {coordinate} (from 0), which one person changes by at most {reach}",
-  "quantile-certificate": "; there are at most {groups} groups; the reach is {reach}",
+  "quantile-certificate": "; at most {groups} groups; the reach is {reach}",
   "keys-certificate": "; one person has at most {groups} keys",
 };
 const NEIGHBOURS = {

@@ -86,7 +86,7 @@ class GroupSizes:
         return (
             f"A group is published if its noisy count is {self.least_count(claim)}. So a group of "
             f"{self.half:,} is published in half of all cases, and a group of {self.nearly:,} in "
-            "of 100 cases."
+            "95 of 100 cases."
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
