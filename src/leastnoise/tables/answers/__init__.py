@@ -3,6 +3,7 @@
 | file | what |
 |---|---|
 | `base` | the protocols of a kind of query, of an answer, of an answer with proved noise |
+| `over_time` | the protocol of an answer with running totals, over a series of releases |
 | `plain` | queries of listed groups, with draws that they may share |
 | `sums` | margins, cumulative counts, levels of keys: tables that add up |
 | `weighted` | named sums of cells, with weights |

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.layout.periods import OpenTotals, RunningSums
+    from leastnoise.tables.layout.periods import OpenTotals
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -321,51 +321,6 @@ class Answered(Protocol):
         Each table was checked by itself before.
         """
         ...
-
-
-class OverTime(ABC):
-    """An answer to a query with running totals: one draw, of which each release reveals a part.
-
-    Each release passes its `RunningSums` to the next release.
-    """
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]:
-        """The labels by which certificates name the answer's queries."""
-
-    @property
-    @abstractmethod
-    def parts(self) -> tuple[TablePart, ...]:
-        """The columns that the draw gives to published tables."""
-
-    @property
-    @abstractmethod
-    def reads(self) -> Reads:
-        """The layouts of the exact integers that the draw reads."""
-
-    @abstractmethod
-    def start(self) -> RunningSums:
-        """The running sums before the first release of a tree."""
-
-    @abstractmethod
-    def publish(self, sums: RunningSums) -> list[Table]:
-        """The table of each part for one release, given the release's noisy sums."""
-
-    @abstractmethod
-    def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
-        """The table of sums over the releases from `first` to `last`, all of one tree.
-
-        `counts` has the sum of the published counts for each cell. Raises NotApplicable or
-        InvalidArgument if no 95 % interval is known.
-        """
-
-    @abstractmethod
-    def read_numbers(self, folder: Path, kind: str) -> tuple[list[int], list[int]]:
-        """Read the counts and the running totals from the tables of a folder, files of this `kind`.
-
-        Raises CertificateRejected unless all are whole numbers.
-        """
 
 
 @dataclass(frozen=True, kw_only=True)

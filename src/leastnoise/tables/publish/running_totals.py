@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.state import State, StateFile
-from leastnoise.tables.answers.base import OverTime
+from leastnoise.tables.answers.over_time import OverTime
 from leastnoise.tables.layout.periods import OpenTotals, RunningSums
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified

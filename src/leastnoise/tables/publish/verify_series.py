@@ -13,7 +13,7 @@ from leastnoise.errors import (
     Refused,
     SourceError,
 )
-from leastnoise.tables.answers.base import OverTime
+from leastnoise.tables.answers.over_time import OverTime
 from leastnoise.tables.publish.running_totals import numbers_of, plan_digest
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 

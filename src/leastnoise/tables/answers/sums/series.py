@@ -17,7 +17,7 @@ import numpy as np
 
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, NotApplicable
-from leastnoise.tables.answers.base import OverTime
+from leastnoise.tables.answers.over_time import OverTime
 from leastnoise.tables.answers.sums.series_queries import total_name
 from leastnoise.tables.answers.sums.trees import OnATree
 from leastnoise.tables.answers.sums.whole_rows import row_counts
