@@ -156,7 +156,7 @@ def edited(folder: Path, name: str, change: Any) -> None:
         (lambda b: b["certificate"].update(epsilon="0.5"), "share"),
         (
             lambda b: b["certificate"]["sensitivity"].update(bound="2"),
-            "otherwise|coordinates",
+            "sensitivity isn't the query's|coordinates",
         ),
         (lambda b: b["certificate"].update(dimension=4), "coordinates|dimension|cells"),
         (lambda b: b["certificate"].update(grid=None), "whole"),

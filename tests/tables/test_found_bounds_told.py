@@ -265,7 +265,7 @@ def test_limits_and_differences_are_not_of_found_bounds(
     assert attempt("bounds.x", ["0..10"])
     release.run()
     (tmp_path / "one").mkdir()
-    with pytest.raises(Refused, match="'x_bounds': of quantiles no error"):
+    with pytest.raises(Refused, match="'x_bounds': the error of a difference"):
         ln.subtract_releases(_restored(published, tmp_path / "one"), tmp_path / "out")
 
 

@@ -189,7 +189,7 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
     ({"statistics": ["count", "sum(x)"]}, None, "mean_x is in only one"),
     ({"filter": "x > 0"}, None, "has other filters"),
     ({"min_count": 1}, None, "noise decides"),
-    ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "no error is known"),
+    ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "the error of a difference"),
     ({}, _bounds, "the column 'x' has other bounds"),
     ({}, _missing, "missing"),
     ({}, _name_parts, "is in only one of the two releases"),
