@@ -43,7 +43,7 @@ class TableLattice(ABC):
 
     @property
     def is_small(self) -> bool:
-        """True if the cells are so few that all are estimated, and every table may be measured."""
+        """True if all cells are estimated, as they are few; then every table may be measured."""
         return True
 
     @property

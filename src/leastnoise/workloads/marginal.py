@@ -49,7 +49,7 @@ class Marginals(TableLattice):
 
     @property
     def is_small(self) -> bool:
-        """True if the cells are so few that all are estimated, and every table may be measured."""
+        """True if all cells are estimated, as they are few; then every table may be measured."""
         return len(self.sizes) <= MOST_COLUMNS and self.has_cells
 
     @cached_property

@@ -27,6 +27,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.summary import PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
+from tests.attacks import test_limits
 from tests.tables.test_release import make_rows, release
 
 
@@ -46,6 +47,19 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     assert error.std > 1.001 * math.sqrt(variance)
     fine = measure_error(mechanism.certificate)
     assert error.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize(("groups", "delta"), [(2, "1e-6"), (4, "0"), (5, "0"), (5, "1e-6")])
+def test_a_limit_on_groups_gives_no_more_noise(groups: int, delta: str) -> None:
+    """Noise for all six cells may be less than noise for five; so it has to be offered."""
+    case = {
+        "limits": {"max_rows_per_group": 5},
+        "more": {"max_groups": groups},
+        "cells": 6,
+        "statistics": ["sum(x)"],
+        "privacy": {"epsilon": 1, "delta": delta, "neighbours": "add-remove"},
+    }
+    test_limits.attack(case)
 
 
 def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path) -> None:

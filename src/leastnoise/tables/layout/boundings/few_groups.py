@@ -38,8 +38,9 @@ class FewGroups(Shifts):
         words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
         if len(numbers.units) == numbers.each:
             return words
-        rows = "one row" if self.per_group == 1 else f"{self.per_group:,} rows"
-        return f"{words}, with at most {rows} in each"
+        if self.per_group == 1:
+            return f"{words}, and counts once in each"
+        return f"{words}, with at most {self.per_group:,} rows in each"
 
     @property
     def most_groups(self) -> int:
