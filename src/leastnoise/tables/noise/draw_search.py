@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.layout import SpecLayout
 
-_MORE_CELLS = 3
+_MORE_CELLS = 3  # times as many as a unit moves: see `_moves_far_fewer_cells`
 _SAME = 1e-9  # relative difference up to which two variances count as equal
 
 Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
