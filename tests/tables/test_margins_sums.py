@@ -361,7 +361,8 @@ def test_what_the_plan_compares() -> None:
             computed["own"], rel=1e-6
         )
         assert computed["bound"] < computed["own"] <= min(computed["cells"], computed["apart"])
-        assert f"Of {label} the geometric mean" in " ".join(whole_of(plan).in_words())
+        subject = f"The geometric mean of the tables' standard deviations of {label} is "
+        assert subject in " ".join(whole_of(plan).in_words())
     # a sum in the cells alone is at least as noisy as Laplace noise for its largest value
     assert record["sum_x"]["bound"] == pytest.approx(30 * record["count"]["bound"])
     each = {"statistics": ["count", "mean(x)"], "group_by": GROUP_BY, "name": "q"}
