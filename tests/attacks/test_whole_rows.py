@@ -70,7 +70,7 @@ def _rows_of(random: Random) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("spec", "neighbours", "limits"),
     [
-        (_cumulative, "replace-one", _OF_GROUPS),
+        pytest.param(_cumulative, "replace-one", _OF_GROUPS, marks=pytest.mark.dense),
         (_series, "add-remove", _OF_ALL),
         pytest.param(_cumulative, "add-remove", _OF_ALL, marks=pytest.mark.dense),
         pytest.param(_cumulative, "add-remove", _OF_GROUPS, marks=pytest.mark.dense),

@@ -84,6 +84,7 @@ def test_floats_and_balls_round_alike() -> None:
         assert steps[index] == int(below)
 
 
+@pytest.mark.dense
 def test_uniform_on_the_sphere_whatever_the_radius() -> None:
     """A coordinate of the direction in R³ is uniform on (−1, 1), independent of the radius."""
     entropy = InsecureSeededEntropy(9)

@@ -320,6 +320,7 @@ def test_a_ledger_in_epsilon_and_delta_is_charged_for_both(folder: Path) -> None
         shutil.rmtree(folder / "out")
 
 
+@pytest.mark.dense
 def test_a_series_spends_rho_once(folder: Path) -> None:
     ln.Ledger(folder / "v.ledger").open_account(
         "visits", unit="who", budget=ln.Budget(epsilon=2, delta="1e-6")

@@ -268,6 +268,7 @@ def test_a_series_has_a_share_for_each_release(tmp_path: Path) -> None:
     assert part.budget.epsilon == 2
 
 
+@pytest.mark.dense
 def test_differences_of_two_releases(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two", "other")]
     for folder in folders:

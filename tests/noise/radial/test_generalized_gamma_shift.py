@@ -69,6 +69,7 @@ def test_masses_of_wider_noise_lie_between_the_bounds(
                 assert float(widened.at_most(mass)) == pytest.approx(float(mass), rel=1e-14)
 
 
+@pytest.mark.dense
 def test_a_shift_rounded_by_much_is_still_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
     """δ of both lattices against the quadrature at the very shift, which is rounded by 5 %."""
     monkeypatch.setattr(privacy_losses, "_SHIFT_BITS", 4)

@@ -89,6 +89,7 @@ def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path, statistics: list[st
     assert part.layout.additions == ()
 
 
+@pytest.mark.dense
 def test_what_is_released_together_verifies(tmp_path: Path) -> None:
     result = release(tmp_path, SIX).run()
     for table in result.tables.values():

@@ -52,6 +52,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return json.loads((folder / "q.json").read_text())
 
 
+@pytest.mark.dense
 def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> None:
     def other(raw: dict[str, Any]) -> None:
         raw["privacy"]["epsilon"] = 3
