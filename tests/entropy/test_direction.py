@@ -10,8 +10,8 @@ from scipy import stats
 from leastnoise.balls.core import precision
 from leastnoise.entropy.base import Block
 from leastnoise.entropy.lazy import GUARD, LEVELS, LazyExponential
-from leastnoise.entropy.quantiles import ETA
 from leastnoise.entropy.scaled import LazyRational
+from leastnoise.entropy.smooth_quantiles import ETA
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.mechanism.rounding import round_sums

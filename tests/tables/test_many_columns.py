@@ -22,7 +22,7 @@ from leastnoise.tables.answers.sums.publish_sums import publish_margins, round_t
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.workloads.contrasts import BITS, numerators
@@ -91,9 +91,9 @@ def test_rows_are_summed_by_listed_table() -> None:
     ((layout,),) = arranged.queries[0]
     layouts = layouts_read(layout)
     assert len(layouts) == 21
-    assert len(bounding.batches_of(layouts)) == 1
+    assert len(integer_vectors.batches_of(layouts)) == 1
     with source.open_engine(source.find_source(arranged.spec, Path(), frame_of(rows))) as engine:
-        vectors = bounding.query_vectors(engine, arranged.spec, layouts, salt=SALT)
+        vectors = integer_vectors.query_vectors(engine, arranged.spec, layouts, salt=SALT)
     for item, vector in zip(layouts, vectors, strict=True):
         by = tuple(axis.column for axis in item.axes)
         assert (vector >> layout.bits).tolist() == counts(rows, SIZES, by)

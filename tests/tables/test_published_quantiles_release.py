@@ -14,7 +14,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.answers.base import Topic, texts
-from leastnoise.tables.answers.quantiles.answer import ByChance
+from leastnoise.tables.answers.quantiles.by_chance import ByChance
 from leastnoise.tables.answers.quantiles.publish import publish_in_groups
 from leastnoise.tables.layout.layout import MAX_ROWS
 from leastnoise.tables.parse import spec_file

@@ -19,8 +19,9 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
+from leastnoise.tables.noise.budget_shares import list_draw_queries
 from leastnoise.tables.noise.estimates import log_of_additions
-from leastnoise.tables.noise.shared_draws import find_layouts, list_draw_queries
+from leastnoise.tables.noise.shared_draws import find_layouts
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release

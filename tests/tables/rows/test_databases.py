@@ -13,7 +13,7 @@ import pytest
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.duckdb import databases
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.statistics.registry import parse_query
@@ -39,7 +39,7 @@ def of_table(
     layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     rows_source = source.find_source(spec, folder)
     with source.open_engine(rows_source) as opened:
-        return bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
+        return integer_vectors.query_vector(opened, spec, layout, salt=SALT).tolist()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import MAX_TEXT
@@ -110,7 +110,7 @@ def answers(
         for query in spec.query:
             vectors.append([])
             for layout, *_ in lay_out_query(parse_query(spec, query)):
-                vector = bounding.query_vector(engine, spec, layout, salt=SALT)
+                vector = integer_vectors.query_vector(engine, spec, layout, salt=SALT)
                 vectors[-1] += [int(value) >> layout.bits for value in vector]
     return vectors
 

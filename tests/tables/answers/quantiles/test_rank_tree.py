@@ -15,7 +15,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.mechanism.quantiles import read_interval
+from leastnoise.mechanism.permute_and_flip import read_interval
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
