@@ -274,7 +274,7 @@ def test_what_replacing_one_unit_can_do(
     limits: dict[str, Any] | None,
     sensitivities: tuple[Any, ...],
 ) -> None:
-    """By hand: what no row lowers is no further apart than it is large; the rest twice as far."""
+    """By hand: a number that no row lowers moves by at most its size, any other by twice that."""
     assert of(statistics, limits, towns=towns).sensitivities == sensitivities
 
 

@@ -213,7 +213,7 @@ def test_what_a_unit_adds_is_what_the_spec_implies(
     ],
 )
 def test_the_estimates_are_those_of_the_law(parts: list[Counts], epsilon: str) -> None:
-    """By the law's own moments, in balls: the best of as many cores."""
+    """The law's own moments, in balls, say the same for the best number of cores."""
     of, e = Jointly(parts=parts, radii=[1] * len(parts), exponent=None), Fraction(epsilon)
     d = of.dimension
     laws = [

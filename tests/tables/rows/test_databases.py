@@ -155,7 +155,7 @@ def test_a_damaged_sqlite_file_is_an_error_that_quotes_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["DECIMAL(19,0)", "DECIMAL(38,0)", "HUGEINT", "DECIMAL(18,0)"])
 def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) -> None:
-    """As they are on Spark, and as texts."""
+    """They are the same floats as on Spark and from texts."""
     digits = 18 if "18" in kind else 19 if "19" in kind else 38
     whole = [
         (-1) ** at * (at * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 10**digits) for at in range(500)

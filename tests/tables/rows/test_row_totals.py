@@ -51,7 +51,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
 
 @pytest.mark.parametrize("statistic", ["mean(y)", "var(y)"])
 def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) -> None:
-    """Of bounds that floats are too coarse for: both are a quarter past their half-width."""
+    """Floats are too coarse for these bounds: both are a quarter past their half-width."""
     spec = spec_file.parse(
         {
             "version": 1,

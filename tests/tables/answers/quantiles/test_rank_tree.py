@@ -213,7 +213,7 @@ def test_attack_a_tree_that_takes_too_much_to_verify_is_rejected() -> None:
 
 @pytest.mark.dense
 def test_ends_do_not_fall_as_levels_rise() -> None:
-    """By intervals of each level alone one of the ends would fall in some of these draws."""
+    """With intervals of each level alone, one of the ends would fall in some of these draws."""
     levels = tuple(Fraction(k, 100) for k in range(1, 100, 2))
     plan = planned(levels, candidates=40)
     tree, counts = plan.tree, _TABLES["few rows"]
