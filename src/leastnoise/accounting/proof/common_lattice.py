@@ -56,7 +56,7 @@ _EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bound
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make a lattice whose δ is nowhere below the true one for each part, with its compositions.
+    """Make a lattice whose δ is nowhere below the true δ for each part, with its compositions.
 
     All lattices have the same step. The losses are those for a record that is removed, or added if
     `removed` is False. `coarser` multiplies the step of lattices that are finer than
@@ -69,7 +69,7 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make cells whose δ is nowhere above the true one for each part, with its compositions.
+    """Make cells whose δ is nowhere above the true δ for each part, with its compositions.
 
     All cells have the same step. `removed` and `coarser` are as in `make_upper_parts`.
     """
@@ -216,7 +216,7 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """A lattice at −size·step … size·step whose δ is nowhere below the true one, for all rows."""
+    """A lattice at −size·step … size·step whose δ is nowhere below the true δ without sampling."""
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -224,7 +224,7 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Cells near −size·step … size·step whose δ is nowhere above the true one, for all rows.
+    """Cells near −size·step … size·step whose δ is nowhere above the true δ without sampling.
 
     A single atom of loss 0 if the proof gives no bound from below.
     """
@@ -250,7 +250,8 @@ def _base(
     """The step of the lattice of the whole data, from which subsampling starts, and its size.
 
     The size is the number of steps up to the largest loss, which is a lattice point. The errors of
-    this lattice and the one after subsampling add up; each is proportional to (step/spread)².
+    this lattice and the one after subsampling add up; each is proportional to the square of its
+    step, relative to the standard deviation of the loss.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
@@ -349,20 +350,19 @@ def check_monotone(noise: Noise) -> None:
 
 
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
-    """An upper bound on all finite losses; None if no such bound is known.
+    """An upper bound on all finite losses under shifts up to `shift`; None if no bound is known.
 
-    It holds because the norms of x and x − v differ by at most |v|. Outputs that are at least as
-    far from 0 as the shift attain it.
+    It holds because the norms of an output and of the shifted output differ by at most `shift`.
     """
     known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None
 
 
 def enclose_infinite(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
-    """Enclose P(Z = ∞), which is δ at an ε that no finite loss exceeds; None if no such ε is known.
+    """Enclose the probability of an infinite loss; None if no bound on finite losses is known.
 
-    The `profile` alone can't distinguish an infinite loss from a finite one above every ε it is
-    called with.
+    It is δ at an ε that no finite loss exceeds. The `profile` alone can't distinguish an infinite
+    loss from a finite one above every ε it is called with.
     """
     if (largest := largest_loss(noise, shift)) is not None:
         return profile(largest)
