@@ -177,7 +177,7 @@ class Tangents:
     keeping: tuple[ProvedDelta, ...]  # δ_AB
 
     def type_two_error(self, alpha: Fraction) -> Interval:
-        """Enclose the smallest T(alpha) over all pairs of neighbours, for 0 <= alpha <= 1.
+        """Enclose the smallest type II error over all neighbours, at the type I error alpha.
 
         The tangents bound it from below. For the bound from above, take ε between two consecutive
         `epsilons`: e^ε is at least its value at the smaller one, and δ(ε) is at least its value at
@@ -205,6 +205,6 @@ def _lines(a: arb, exps: Sequence[arb], rejected: Sequence[arb], kept: Sequence[
 
 
 def enclose_least(curves: Sequence[Tangents], alpha: Fraction) -> Interval:
-    """Enclose the smallest type II error T(alpha) of all `curves`."""
+    """Enclose the smallest type II error of all `curves` at the type I error alpha."""
     errors = [curve.type_two_error(alpha) for curve in curves]
     return Interval(min(error.lower for error in errors), min(error.upper for error in errors))

@@ -55,11 +55,11 @@ class LossMoments(Protocol):
         ...
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X at the heights 0, spacing, …, count·spacing, for c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         ...
 
     def envelope(self, tilt: Fraction) -> Envelope:
-        """An upper bound on |X(u)| for c = `tilt`, as a function of the height u."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         ...
 
 
@@ -121,13 +121,13 @@ class GaussianMoments:
         return [ball((c + c * c) * self.square / 2) for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X at the heights 0, spacing, …, count·spacing, for c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         half, turn = ball(self.square / 2), ball(2 * tilt + 1)
         heights = [ball(spacing) * n for n in range(count + 1)]
         return [acb(-half * u * u, half * turn * u).exp() for u in heights]
 
     def envelope(self, tilt: Fraction) -> GaussianMoments:
-        """An upper bound on |X(u)| for c = `tilt`, as a function of the height u."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         del tilt
         return self
 
@@ -159,13 +159,13 @@ class LaplaceMoments:
         return [self._moment(acb(ball(c))).real.log() for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X at the heights 0, spacing, …, count·spacing, for c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         real, step = ball(tilt), ball(spacing)
         values = [self._moment(acb(real, n * step)) for n in range(count + 1)]
         return [value / values[0] for value in values]
 
     def envelope(self, tilt: Fraction) -> LaplaceMoments:
-        """An upper bound on |X(u)| for c = `tilt`, as a function of the height u."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         del tilt
         return self
 
@@ -215,7 +215,7 @@ class SphericalMoments:
         return [(value.real / start.real).log() for value in values]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X at the heights 0, spacing, …, count·spacing, for c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         kappa, step = (2 * tilt + 1) * self.ratio / 2, spacing * self.ratio
 
         def points() -> list[acb]:
@@ -226,7 +226,7 @@ class SphericalMoments:
         return [value / values[0] for value in values]
 
     def envelope(self, tilt: Fraction) -> SphericalEnvelope:
-        """An upper bound on |X(u)| for c = `tilt`, as a function of the height u."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         return SphericalEnvelope(law=self, tilt=tilt)
 
     def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
@@ -344,10 +344,11 @@ class SphericalEnvelope:
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 
     def _by_zeros(self, v: arb) -> arb:
-        """A bound on |X| from V on: e^(−AV² + BV⁴), or `_far_up` at V₁ if larger; 1 for V >= V₁.
+        """A bound on |X| at all heights from V/a on, from the zeros of F_ν.
 
-        A, B and V₁ are from `_zeros`; this B isn't the height in `_minorant`. The exponent falls up
-        to V₁² = A/(2B), and `_far_up` at V₁ covers all larger heights.
+        It is e^(−AV² + BV⁴), or `_far_up` at V₁ if larger, and 1 for V >= V₁. A, B and V₁ are from
+        `_zeros`; this B isn't the height in `_minorant`. The exponent falls up to V₁² = A/(2B), and
+        `_far_up` at V₁ covers all larger heights.
         """
         if not self._zeros:
             return arb(1)
@@ -358,8 +359,7 @@ class SphericalEnvelope:
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
         """The constants A, B and V₁ of `_by_zeros`, and the bound `_far_up` at V₁.
 
-        They follow from the zeros of F_ν. None for a low order or a large κ, where they give no
-        bound.
+        None for a low order or a large κ, for which `_by_zeros` has no bound.
         """
         nu = arb(self.law.order)
         part = self._kappa**2 / (nu * (nu + 2))
@@ -371,10 +371,10 @@ class SphericalEnvelope:
         return a, b, last, self._far_up(last)
 
     def _overlap(self, v: arb) -> arb:
-        """A bound on |X| from V on, by the overlap of the minorant of p and its copy shifted by τ.
+        """A bound on |X| at all heights from V/a on, from the overlap of p with a shifted copy.
 
-        It is max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))), with m and B from `_minorant`, at the
-        best of 16 values of τ in (0, π/V].
+        For a shift by τ it is max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))), with m and B from
+        `_minorant`. The best of 16 values of τ in (0, π/V] is used.
         """
         mass, top = self._minorant
 
@@ -392,7 +392,7 @@ class SphericalEnvelope:
         return rho(arb(min((most * j / _SHIFTS for j in range(1, _SHIFTS + 1)), key=roughly)))
 
     def _far_up(self, v: arb) -> arb:
-        """A bound on |X| from V on, by bounds on the Bessel functions of z = κ + iV in G(z).
+        """A bound on |X| at all heights from V/a on, from the Bessel functions in G(z), z = κ + iV.
 
         For an order μ >= ½, |I_μ(z)| <= 2cosh(κ)·min(1, e^|z|K_μ(|z|)/π). For μ = 0, in dimension
         2, the minimum is replaced by 1/√(2πV).
