@@ -38,7 +38,7 @@ def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
 
 
 def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:
-    """The pieces of |X|, with the ends `ends(|K|)`, for all |K| of positive weight."""
+    """The pieces of |X|: for each |K| of positive weight the interval `ends(|K|)`."""
     points = [k for k, mass in enumerate(lattice.masses) if mass]
     # S_j = beyond[j]/beyond[0], summed from the outermost points inward; 0 is a single point
     doubled = [2 * lattice.masses[k] for k in reversed(points)]
