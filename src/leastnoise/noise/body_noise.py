@@ -94,12 +94,12 @@ class VectorNoise(Noise):
     @property
     @abstractmethod
     def variances(self) -> NDArray[np.float64]:
-        """The variance Var X_i of each coordinate, shape (dimension,)."""
+        """The variances of all coordinates, shape (dimension,)."""
 
     @property
     @abstractmethod
     def mean_abses(self) -> NDArray[np.float64]:
-        """E|X_i| of each coordinate, shape (dimension,).
+        """The mean absolute values E|X_i| of all coordinates i of the noise X, shape (dimension,).
 
         Raises NotApplicable if no closed form is known.
         """
@@ -129,8 +129,9 @@ class VectorNoise(Noise):
 class BodyNoise(VectorNoise):
     """Noise whose density depends only on N(x)/scale, N the gauge of `body` (theory/bodies.md §1).
 
-    notation: K = body, D = dimension. X = scale·ρ·V, where ρ = N(X)/scale and V = U/N(U), U uniform
-    in K, are independent; E|V_i|^n = (D + n)/D · E|U_i|^n.
+    N(x) is the least t >= 0 for which x is in t·body. Let U be uniform in the body, and D =
+    dimension. Then the noise X is scale·ρ·V, where ρ = N(X)/scale and V = U/N(U) are independent,
+    and E|V_i|^n = (D + n)/D · E|U_i|^n for each coordinate i.
     """
 
     form: ClassVar[str] = "body"
@@ -146,13 +147,13 @@ class BodyNoise(VectorNoise):
         return f"the hull of the shifts of this {sensitivity.kind} sensitivity isn't known exactly"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if N(s) <= 1 for all shifts s."""
+        """True if every shift of `sensitivity` is in the body, so that its gauge is at most 1."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and self.body.contains(hull)
 
     @abstractmethod
     def _radial(self, order: int) -> float:
-        """The moment E ρ^order of the gauge in scales, for order 1 or 2."""
+        """The moment E ρ^order of the gauge in scales, ρ = N(X)/scale, for order 1 or 2."""
 
     @property
     def variances(self) -> NDArray[np.float64]:

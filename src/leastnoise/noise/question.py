@@ -68,16 +68,17 @@ class Releases:
     )
 
     def times(self, count: int) -> Releases:
-        """The subject with `count` times as many releases."""
+        """The same releases, `count` times as many."""
         return replace(self, compositions=self.compositions * count)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedDelta:
-    """Lower and upper enclosures of δ(ε); comparisons are rigorous.
+    """A proved lower and a proved upper bound on δ(ε), as balls; comparisons are rigorous.
 
-    There are two balls, as the radius of a single ball has only 30 bits.
+    δ(ε) is at least the lower end of the ball `lower`, and at most the upper end of the ball
+    `upper`. There are two balls, as the radius of a single ball has only 30 bits.
     """
 
     lower: arb
@@ -130,7 +131,7 @@ class HasErrors(Protocol):
 class Loss(StrEnum):
     """The meaning of "least noise": the expected error by which candidates are ranked.
 
-    `mse` = E‖X‖₂², `mae` = E‖X‖₁; totals over the coordinates of one release.
+    For noise X, `mse` is E‖X‖₂² and `mae` is E‖X‖₁: totals over the coordinates of one release.
     """
 
     MSE = "mse"
@@ -194,7 +195,7 @@ class Question:
         return self.compositions == 1 and self.sampling_rate == 1
 
     def radius(self, norm: Norm) -> Fraction | None:
-        """The radius of the smallest ball in that norm that has all shifts; None if unknown."""
+        """The smallest radius in that norm that one of `sensitivities` implies; None if unknown."""
         radii = (
             sensitivity.radius(norm, dimension=self.dimension) for sensitivity in self.sensitivities
         )

@@ -101,7 +101,7 @@ class _LatticeLaw:
         return (ball(low) / self._total).union(ball(high) / self._total)
 
     def largest(self, shifts: Iterable[int]) -> arb:
-        """Enclose the largest H over `shifts`; for shifts beyond the support H is 1."""
+        """Enclose the largest δ(ε) over `shifts`, which are in lattice steps and rise."""
         largest = arb(0)
         for shift in shifts:
             largest = largest.max(self.at(shift))
