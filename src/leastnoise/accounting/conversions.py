@@ -46,7 +46,7 @@ class Nature(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """An interval that contains the converted number; `value.upper` is guaranteed.
+    """An interval that contains the converted number; the guarantee holds with its upper end.
 
     Attributes:
         value: The interval.

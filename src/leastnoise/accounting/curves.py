@@ -180,8 +180,8 @@ class Tangents:
         """Enclose the smallest type II error over all neighbours, at the type I error alpha.
 
         The tangents bound it from below. For the bound from above, take ε between two consecutive
-        `epsilons`: e^ε is at least its value at the smaller one, and δ(ε) is at least its value at
-        the larger one. Beyond the last one, 1 − δ is at most 1.
+        `epsilons`. Then e^ε is at least its value at the smaller one, and δ(ε) at least its value
+        at the larger one. Beyond the last one, 1 − δ is at most 1.
         """
         with precision():
             a = ball(alpha)

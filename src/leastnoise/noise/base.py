@@ -208,10 +208,10 @@ class Noise(ABC):
 
     @abstractmethod
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of the density f at points of shape (..., dimension).
+        """The logarithm of the density at points, or of the probability for a law on a lattice.
 
         Args:
-            x: The points.
+            x: The points, shape (..., dimension).
 
         Returns:
             The logarithms, shape (...).
@@ -259,7 +259,7 @@ class Noise(ABC):
 
     @property
     def gaussian_square(self) -> Fraction | None:
-        """σ² if the law is Gaussian, whatever its family; else None."""
+        """The variance of a coordinate if the law is Gaussian, whatever its family; else None."""
         return None
 
     @property

@@ -43,8 +43,8 @@ class VectorNoise(Noise):
     def hides(self, sensitivity: Sensitivity) -> bool:
         """True only if every shift of `sensitivity` is proved to move the law by at most one step.
 
-        One step changes the gauge by at most 1/scale; for a two-sided law it changes both gauges, P
-        and Q. `largest_loss` is the privacy loss of one step.
+        One step changes the gauge of a value by at most 1/scale, or both gauges of a two-sided law.
+        `largest_loss` is the privacy loss of one step.
         """
 
     @property

@@ -54,9 +54,9 @@ class Releases:
     stated the sensitivity.
 
     A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε.
-    Several of them, with different noise and shifts, can be proved together. `shifts` bounds the
-    shifts of the noise, behind the geometry's map, from outside and from inside. If one release has
-    several draws, each draw counts as a composition.
+    Several of them, with different noise and shifts, can be proved together. `shifts` bounds, from
+    outside and from inside, the shifts that the noise must hide before a geometry maps it. If one
+    release has several draws, each draw counts as a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
@@ -162,10 +162,10 @@ class Question:
 
     The subject of a proof is another record, `Releases`: it has noise, and no budget.
 
-    The functions `fit` and `several` of a `Family` get the question about the noise itself
-    (`behind_geometry`), and return the law for a worst shift of 1 in the family's norm. So only
-    noise on the integers depends on the length of shifts, and only noise in the shape of a body
-    depends on the set of shifts.
+    The functions `fit` and `several` of a `Family` get the question about the noise itself, from
+    `behind_geometry`. They return the law for a worst shift of 1 in the family's norm. So the
+    length of shifts only matters for noise on the integers, and the set of shifts only for noise in
+    the shape of a body.
     """
 
     budget: Budget
@@ -218,7 +218,7 @@ class Question:
         )
 
     def one_at(self, budget: Budget) -> Question:
-        """The question for one release of all rows that meets `budget` on a sample of them.
+        """The question for one release of all rows whose noise meets `budget` on a sample of them.
 
         If δ is so large that one sample needs no noise but `compositions` samples do, the result is
         only a start for a search. Raises Refused if even all samples together need no noise.

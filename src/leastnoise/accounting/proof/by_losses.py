@@ -5,8 +5,8 @@ generating functions (`moment_sum`). All others go through loss lattices from bo
 (`common_lattice`), convolved with a proved allowance for rounding (`balls.convolution`).
 
 Each δ is about a pair of output laws, on two neighbouring inputs. With Poisson subsampling, the
-pair for a removed record and the pair for an added one aren't mirror images of each other: each is
-composed alone, and the larger δ counts.
+pairs for a removed and for an added record aren't mirror images of each other. So each is composed
+alone, and the larger δ counts.
 """
 
 from __future__ import annotations

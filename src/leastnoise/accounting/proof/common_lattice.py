@@ -115,9 +115,10 @@ def _step(
     with k compositions and a loss with the standard deviation s, and n = points_per_std. The
     frequent loss comes from the part with the largest k·loss². Laws whose δ takes microseconds get
     a smaller step, as long as neither the largest loss nor the width of the sum has too many steps.
-    No lattice has more points than a limit, which grows with points_per_std beyond the default. If
-    all losses are multiples of one number, it is the step unless it is below the step at that
-    limit; then no loss is rounded.
+    No lattice has more points than a limit, which grows with points_per_std beyond the default.
+
+    If all losses are multiples of one number, h is this number and no loss is rounded, unless a
+    lattice would then exceed the limit.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
@@ -250,7 +251,7 @@ def _base(
     """The step of the lattice of the whole data, from which subsampling starts, and its size.
 
     The size is the number of steps up to the largest loss, which is a lattice point. The errors of
-    this lattice and the one after subsampling add up; each is proportional to the square of its
+    this lattice and the one after subsampling add up. Each is proportional to the square of the
     step, relative to the standard deviation of the loss.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))

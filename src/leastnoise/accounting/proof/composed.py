@@ -119,8 +119,8 @@ def prove_pair(
     """Enclose δ(epsilon) of one pair of neighbours, in the direction that `removed` selects.
 
     If the record is `removed`, δ compares the outputs with the record to the outputs without it;
-    otherwise the reverse. If the worst shift changes with ε, `upper` holds for all shifts, and
-    `lower` for one shift that is the same at every ε, so for one pair of neighbours. Raises like
+    otherwise the reverse. If the worst shift changes with ε, `upper` holds for all shifts. `lower`
+    then holds for one shift that is the same at every ε, so for one pair of neighbours. Raises like
     `prove_composed`.
     """
     common_neighbours(part.neighbours for part in parts)
@@ -165,7 +165,7 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
     """The sum of k(Δ/σ)² over `parts`: k the number of releases, Δ the worst shift, σ the scale.
 
     For Gaussian noise it is μ². In a mixture of Gaussians, σ is the scale of the Gaussian part,
-    which alone hides no more than the mixture; so the sum is an upper bound on μ². Shifts are the
+    which alone hides no more than the mixture. So the sum is an upper bound on μ². Shifts are the
     inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for other noise.
     """
     total = Fraction(0)

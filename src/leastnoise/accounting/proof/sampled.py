@@ -1,9 +1,9 @@
 """Poisson subsampling: δ of a release for a record that is in the sample with probability γ.
 
-Notation (theory/accounting.md §4): P and Q are the laws of the outputs if the record is in the
-sample and if it isn't, and Z = log dP/dQ is the loss. If the record is in the data, the outputs
-have the law R = (1 − γ)Q + γP. A removed record compares R to Q, an added record Q to R. H_α(P‖Q)
-is the largest P(S) − αQ(S) over sets S of outputs, which is δ(ε) for α = e^ε. For all α > 0
+Notation (theory/accounting.md §4): P is the law of the outputs if the record is in the sample, Q
+the law if it isn't, and Z = log dP/dQ the loss. If the record is in the data, the outputs have the
+law R = (1 − γ)Q + γP. A removed record compares R to Q, an added record Q to R. H_α(P‖Q) is the
+largest P(S) − αQ(S) over sets S of outputs, which is δ(ε) for α = e^ε. For all α > 0
 
 ```
 H_α(R‖Q) = γ H_a(P‖Q),  a = (α − 1 + γ)/γ            (1 − α where a <= 0)

@@ -205,7 +205,10 @@ def _to_float(number: Fraction) -> Fraction:
 
 @final
 class _Newton:
-    """A root finder for similar functions: a search starts with the slope of the previous one."""
+    """A root finder for a series of similar functions.
+
+    Each search starts with the slope from the search before.
+    """
 
     _near = 0.01  # a shorter step is the last: after it the error is about the step squared
     _far = 0.1  # a longer step isn't trusted: a slower search takes over

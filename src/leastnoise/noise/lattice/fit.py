@@ -7,7 +7,8 @@ price μ is the exchange rate between divergence and expected loss E|X| or E X²
 
 Minimise max_{k=1..m} D_k + μ·E loss (Alghamdi et al. 2022). The maximum must be over all shifts.
 The longest shift k = m alone doesn't connect the residue classes mod m, so the optimum would have
-all mass on one class.
+all mass on one class. The interior-point method bounds all D_k by z, with slacks s_k = z − D_k and
+multipliers λ_k.
 
 D_k is convex and homogeneous. By symmetry it is Σ_{i>k/2} (p_i − p_{i−k}) ln(p_i/p_{i−k}). For
 relative steps p_i(1 + d_i) its second derivative is Σ (p_i + p_{i−k})(d_i − d_{i−k})². This is the
@@ -216,7 +217,7 @@ class _LatticePoint:
 
     @property
     def gap(self) -> float:
-        """The duality gap Σ_k λ_k s_k, the largest distance of a feasible point to the optimum."""
+        """The duality gap Σ_k λ_k s_k, a bound on how far a feasible point is above the minimum."""
         return float(self.multipliers @ self.slack)
 
     @property
@@ -262,7 +263,7 @@ class _Step:
 
 
 def _sums(indices: NDArray[np.int64], values: Floats, count: int) -> Floats:
-    """Add `values` up by index, 0 … count − 1."""
+    """Add up the `values` that have the same index, for each index 0 … count − 1."""
     return np.bincount(indices, values, minlength=count).astype(np.float64, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""δ(ε) of laws on a lattice, in floats."""
+"""δ(ε) and quantiles of laws on a lattice, in floats; X is a draw of the noise."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Exact draws from laws on a lattice, by inversion of P(|K| > k).
 
-A piece of |X| is a lattice point |K|/cells, or the cell around it. |K| = 0 stands for one point of
-the lattice, every other |K| for two points. The whole-number weights are exact.
+X is the noise, and K·scale/cells its lattice point, K an integer. A piece of |X| is a lattice point
+|K|·scale/cells, or the cell around it. |K| = 0 stands for one point of the lattice, every other |K|
+for two points. The whole-number weights are exact.
 """
 
 from __future__ import annotations

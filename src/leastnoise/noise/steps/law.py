@@ -173,9 +173,9 @@ class Geometric(Noise):
         return self.scale / self.cells
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of P(X = x) at x = scale·k/cells, −decay·s(|k|) − ln(2a − 1 + 2cm).
+        """The logarithm of P(X = x), which is −inf off the lattice.
 
-        It is −inf off the lattice.
+        At x = scale·k/cells it is −decay·s(|k|) − ln(2a − 1 + 2cm), with the s of `Geometric`.
         """
         nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         steps = np.maximum(0.0, np.floor((nearest - self.core) / self.cells) + 1)

@@ -1,4 +1,7 @@
-"""Exact draws of noise in steps: a step, then a uniform point in it; shares of geometric noise."""
+"""Exact draws of noise in steps: a step, then a uniform point in it; shares of geometric noise.
+
+X is the noise. A piece of |X| is a step, a lattice point or an atom, with its probability.
+"""
 
 from __future__ import annotations
 
