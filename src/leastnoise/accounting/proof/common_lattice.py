@@ -56,11 +56,12 @@ _EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bound
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make a lattice whose δ is nowhere below the true δ for each part, with its compositions.
+    """Make a lattice of losses for each part, whose δ is nowhere below the part's δ.
 
-    All lattices have the same step. The losses are those for a record that is removed, or added if
-    `removed` is False. `coarser` multiplies the step of lattices that are finer than
-    `points_per_std` asks for; see `coarsest_factor`.
+    The result has pairs of a lattice and the part's number of compositions. All lattices have the
+    same step. The losses are those for a record that is removed, or added if `removed` is False.
+    `coarser` multiplies the step of lattices that are finer than `points_per_std` asks for; see
+    `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -69,9 +70,10 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make cells whose δ is nowhere above the true δ for each part, with its compositions.
+    """Make cells of losses for each part, whose δ is nowhere above the part's δ.
 
-    All cells have the same step. `removed` and `coarser` are as in `make_upper_parts`.
+    The result has pairs of cells and the part's number of compositions. All cells have the same
+    step. `removed` and `coarser` are as in `make_upper_parts`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
@@ -217,7 +219,7 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """A lattice at −size·step … size·step whose δ is nowhere below the true δ without sampling."""
+    """A lattice of losses at −size·step … size·step whose δ is nowhere below the noise's δ."""
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -225,7 +227,7 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Cells near −size·step … size·step whose δ is nowhere above the true δ without sampling.
+    """Cells of losses near −size·step … size·step whose δ is nowhere above the noise's δ.
 
     A single atom of loss 0 if the proof gives no bound from below.
     """

@@ -64,10 +64,10 @@ class LossMoments(Protocol):
 
 
 class Envelope(Protocol):
-    """An upper bound on |X(u)| that decreases with the height u."""
+    """An upper bound on the characteristic function |X(u)| that decreases with the height u."""
 
     def beyond(self, height: Fraction) -> arb:
-        """A bound on |X(u)| for all heights u >= `height` > 0."""
+        """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
         ...
 
 
@@ -132,7 +132,7 @@ class GaussianMoments:
         return self
 
     def beyond(self, height: Fraction) -> arb:
-        """A bound on |X(u)| for all heights u >= `height` > 0."""
+        """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
         return ball(-self.square * height**2 / 2).exp()
 
 
@@ -170,7 +170,7 @@ class LaplaceMoments:
         return self
 
     def beyond(self, height: Fraction) -> arb:
-        """The bound 1 on |X|, which holds for every law."""
+        """The bound 1 on the characteristic function |X|, which holds for every law."""
         del height
         return arb(1)
 
@@ -205,7 +205,7 @@ class SphericalMoments:
 
     @property
     def weight(self) -> arb:
-        """The weight β, at the current precision."""
+        """The weight β of the second term of G, enclosed at the current precision."""
         return _weight(self.ratio, self.dimension, ctx.prec)
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
@@ -301,7 +301,7 @@ class SphericalMoments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SphericalEnvelope:
-    """An upper bound on |X| for the l2 mechanism `law` and the tilt c = `tilt`.
+    """An upper bound on the characteristic function |X| for the l2 mechanism `law` and c = `tilt`.
 
     Let κ = (2c+1)x, η = Z/a with −1 <= η <= 1, and β' = β(ν+1)/(ν+½). The density of η under the
     tilted law is p(η) = e^(κη)(1−η²)^(ν−½)(1 + β'(1−η²))/(C·G(κ)), where C = √π·Γ(ν+½)/Γ(ν+1). The
@@ -339,7 +339,7 @@ class SphericalEnvelope:
         return (flat + beta * round_) / whole, height / whole
 
     def beyond(self, height: Fraction) -> arb:
-        """A bound on |X(u)| for all heights u >= `height` > 0."""
+        """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
         v = ball(height * self.law.ratio)
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 

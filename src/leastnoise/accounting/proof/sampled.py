@@ -104,7 +104,10 @@ def _round_outward(value: arb, direction: int) -> Fraction:
 
 
 def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
-    """Approximate the standard deviation of the sampled loss from a lattice for (P, Q)."""
+    """Approximate the standard deviation of the loss after subsampling.
+
+    `base` is a lattice of the losses before it.
+    """
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
     weights = (1 - float(sampling_rate)) * p[::-1] + float(sampling_rate) * p

@@ -142,8 +142,8 @@ def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: fl
     """The logarithm of δ(ε) of truncated Laplace noise, to about 2e-15.
 
     `shift_ratio` is the shift t in scales. It is given in addition to `excess` = t − ε, since
-    either may hold the digits of δ. From t = 2·radius on, δ is 1: no output is possible both with
-    and without the shift.
+    computing one from the other may lose digits. From t = 2·radius on, δ is 1: no output is
+    possible both with and without the shift.
     """
     t, a = shift_ratio, radius
     if t >= 2 * a:

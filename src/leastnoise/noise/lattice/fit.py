@@ -113,7 +113,7 @@ class Program:
         return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
     def _begin(self, start: Floats) -> _LatticePoint:
-        """The first point, with masses proportional to `start`."""
+        """The first point of the interior-point method, with masses proportional to `start`."""
         masses = start / float(self.counts @ start)
         divergence = self._divergence(masses)
         largest = 1.1 * float(divergence.values.max())
@@ -348,7 +348,7 @@ def search(question: Question) -> Cactus:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Solution:
-    """A solved program at the price where δ is met."""
+    """A solved program: its masses, at the price at which its law meets δ."""
 
     program: Program
     log_price: float
@@ -357,7 +357,7 @@ class _Solution:
 
 
 def _solve_roughly(question: Question) -> _Solution:
-    """Solve for the price with few cells, on a range that grows until the tail is negligible."""
+    """Solve the program with few cells, on a range that grows until the tail is negligible."""
     power = 1 if question.loss is Loss.MAE else 2
     sigma = float(common_fit.gaussian(1, question.budget))
     delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
@@ -381,7 +381,7 @@ def _solve_roughly(question: Question) -> _Solution:
 
 
 def _refine(question: Question, rough: _Solution) -> _Solution:
-    """Solve with many cells, on the range where `rough` has more than negligible probability."""
+    """Solve the program with many cells, on the range where `rough` has noticeable probability."""
     cells, shares = rough.program.cells, rough.program.counts * rough.masses
     beyond = np.cumsum(shares[::-1])[::-1]
     last = int(np.argmax(beyond <= _OUTSIDE * float(question.budget.delta)))

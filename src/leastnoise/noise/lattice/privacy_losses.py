@@ -49,7 +49,7 @@ _Shift = tuple[tuple[Fraction, int], ...]
 
 
 def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """The law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ.
+    """A law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ.
 
     Raises NotApplicable if the lattice has too many points and shifts.
     """
