@@ -248,7 +248,7 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 
 
 def zcdp_of_gdp(mu: Exact) -> Converted:
-    """The ρ for which μ-GDP implies ρ-zCDP: μ²/2, attained by outputs from N(μ, 1) and N(0, 1).
+    """The smallest ρ for which μ-GDP implies ρ-zCDP: μ²/2, attained by N(μ, 1) and N(0, 1).
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -266,7 +266,7 @@ def zcdp_of_gdp(mu: Exact) -> Converted:
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
-    """The τ for which ρ-zCDP implies (α, τ)-RDP: αρ, attained by Gaussian noise.
+    """The smallest τ for which ρ-zCDP implies (α, τ)-RDP: αρ, attained by Gaussian noise.
 
     Args:
         rho: ρ, 0 < ρ <= 700.

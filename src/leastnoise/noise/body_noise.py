@@ -74,13 +74,19 @@ class VectorNoise(Noise):
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """Always 1, the largest gauge of a shift; raises NotApplicable if no body is known."""
+        """The largest gauge of a shift, which is always 1.
+
+        Raises NotApplicable if no body is known for the sensitivity.
+        """
         if cls.form_of(sensitivity, dimension=dimension) is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
         return Fraction(1)
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """Always 1, the largest gauge of a shift; raises NotApplicable unless all are hidden."""
+        """The largest gauge of a shift, which is always 1.
+
+        Raises NotApplicable unless the law is proved to hide all shifts.
+        """
         if not self.hides(sensitivity):
             why = "it isn't proved to hide all shifts of this sensitivity"
             raise NotApplicable(family=self.name, why=why)

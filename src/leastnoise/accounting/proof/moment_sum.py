@@ -85,6 +85,7 @@ def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None
 
 
 def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
+    """Bounds on δ(epsilon) from below and above, as balls; None as in `prove_by_moments`."""
     reach = _reach(laws)
     if reach is not None and reach <= epsilon:
         return arb(0), arb(0)
@@ -229,6 +230,7 @@ class MomentSum:
         return below / (1 - below) + self._above(epsilon)
 
     def _above(self, epsilon: Fraction) -> arb:
+        """An upper bound on the sum of the terms e^(cmΛ)·δ(ε + mΛ) of T over m > 0."""
         if self.reach is not None and ball(epsilon) + self._period >= ball(self.reach):
             return arb(0)
         tilt, log_moment = self.far

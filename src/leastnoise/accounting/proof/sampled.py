@@ -87,9 +87,10 @@ def _fraction(point: arb) -> Fraction:
 def loss_range(
     sampling_rate: Fraction, reach: Fraction, *, leaks: bool
 ) -> tuple[Fraction, Fraction]:
-    """The least and the largest loss of the pair for a removed record, rounded outward.
+    """The least and the largest finite loss after subsampling, for a removed record.
 
-    Finite losses of (P, Q) are at most `reach`; with `leaks`, some losses are infinite.
+    Both are rounded outward. Finite losses before subsampling are at most `reach`; with `leaks`,
+    some losses are infinite.
     """
     with precision(BITS):
         least = ball(-reach).exp() if not leaks else arb(0)
