@@ -284,7 +284,7 @@ class _Tilt:
         return -math.log(c) - math.log1p(c) - math.log(2 * math.pi * self.curvature) / 2
 
     def log_delta(self, epsilon: float) -> float:
-        """Approximate ln δ(epsilon) from this c."""
+        """Approximate ln δ(epsilon) by the saddle-point method with this c."""
         exponent = self.log_moment - ball(self.tilt) * arb(epsilon)
         return float(exponent.mid()) + self.log_weight
 

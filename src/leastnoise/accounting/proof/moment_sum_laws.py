@@ -51,7 +51,7 @@ class LossMoments(Protocol):
         ...
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) for each c in `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         ...
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
@@ -117,7 +117,7 @@ class GaussianMoments:
     reach: None = None
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) for each c in `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         return [ball((c + c * c) * self.square / 2) for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
@@ -155,7 +155,7 @@ class LaplaceMoments:
         return self.ratio
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) for each c in `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         return [self._moment(acb(ball(c))).real.log() for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
@@ -209,7 +209,7 @@ class SphericalMoments:
         return _weight(self.ratio, self.dimension, ctx.prec)
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) for each c in `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         turns = [Fraction(1), *(2 * c + 1 for c in tilts)]
         start, *values = self.g(lambda: [acb(ball(turn * self.ratio / 2)) for turn in turns])
         return [(value.real / start.real).log() for value in values]

@@ -193,7 +193,7 @@ class TruncatedLaplace(Noise):
         return self._moment(1)
 
     def _moment(self, power: int) -> float:
-        """The moment E|X|^power: (ab)^power times a ratio of exponential moments up to a."""
+        """The moment E|X|^power of the noise X, power 1 or 2, by `exponential_moment`."""
         a = float(self.radius)
         ratio = exponential_moment(power, a) / exponential_moment(0, a)
         return ratio * float(self.scale * self.radius) ** power

@@ -173,8 +173,9 @@ _POINTS = 129  # points in each half of the grid for γ; the loss has kinks wher
 def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     """Return the truncated staircase of least loss: the best γ in (0, 1], at its smallest radius.
 
-    `fixed` may set gamma, decay (default ε) and an atom w (default 0). The steps then have δ' =
-    (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or if the radius is too large.
+    `fixed` may set gamma and an atom w (default 0). The steps then have δ' = (δ − w)/(1 − w) left
+    to spend. Raises Refused if nothing is left, or if the radius or ε is too large. It also does so
+    if `fixed` sets the radius, or a decay other than ε.
     """
     decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
     atom = Fraction(question.fixed.get("atom", 0))

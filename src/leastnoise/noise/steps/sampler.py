@@ -87,11 +87,11 @@ def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
         return (point := unit * j), point
 
     def beyond() -> arb:
-        """Enclose cm, the mass of all k >= core, where a k in the top step has the mass 1."""
+        """Enclose cm, the mass of all k > a − 1, in units of the mass of one k in the top step."""
         return cells / ball(decay).expm1()
 
     def half() -> arb:
-        """Enclose a − ½ + cm, half of the mass of all k, in the same unit."""
+        """Enclose a − ½ + cm, half of the mass of all k, in the unit of `beyond`."""
         return core - arb("0.5") + beyond()
 
     def survival(j: int) -> arb:
