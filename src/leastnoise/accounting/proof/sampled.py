@@ -171,8 +171,8 @@ def sample_lower(
 ) -> LowerCells:
     """Atoms whose δ is nowhere above the δ of the subsampled pair.
 
-    `base` bounds (P, Q) from below, so it bounds (Q, P) too. Its atoms are merged in parts onto the
-    lattice points of `sample_upper`.
+    `base` bounds (P, Q) from below, so it bounds (Q, P) too. Its atoms are split and merged onto
+    points that lie at most about half a step below the points of `sample_upper`.
     """
     origin, size = _points(ends, step, removed=removed)
     p, q, infinity = _lower_atoms(base, sampling_rate, removed=removed)

@@ -298,9 +298,10 @@ def standard_moment(power: int, corner: float) -> float:
 
 
 def _moment(power: int, u: float) -> float:
-    """The integral ∫₀^∞ y^power e^(−ρ(y)) dy for scale = γ = 1 and α = u, with power 0, 1 or 2.
+    """The integral ∫₀^∞ y^power e^(−ρ(y)) dy, power 0, 1 or 2, with the ρ of `FlippedHuber`.
 
-    It is ∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy for p = power.
+    The scale and γ are 1, and α = u. So it is ∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy for
+    p = power.
     """
     body = u ** (power + 1) * exponential_moment(power, u * u)
     edge = math.exp(-u * u)
