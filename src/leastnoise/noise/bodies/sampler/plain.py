@@ -1,4 +1,7 @@
-"""Random points of intervals, boxes, balls and polygons."""
+"""Random points of intervals, boxes, balls and polygons.
+
+Notation: K is the body, D is its dimension, and N is its gauge.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def interval_uniform(source: PointSource, body: Segment, radii: Reals) -> Reals:
 
 
 def interval_falling(source: PointSource, body: Segment, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N), which is Laplace noise."""
+    """Draw `count` points of density ∝ e^(−N), which is Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 
@@ -74,7 +77,7 @@ def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
 
 @final
 class _Ends(Reals):
-    """Reals in (−1, 1), except that those at `ends` are replaced by their sign ±1."""
+    """Reals in (−1, 1); the entries at the indices `ends` are replaced by their signs ±1."""
 
     def __init__(self, parts: Reals, ends: NDArray[np.int64]) -> None:
         self.size = parts.size
@@ -153,7 +156,10 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """The gauges radius·U^(1/D), at which `surface` gives uniform points of radius·K."""
+    """Draw the gauge radius·U^(1/D) for each radius R in `radii`, U uniform on (0, 1).
+
+    A boundary point, scaled to this gauge, is uniform in R·K.
+    """
     degree = body.dimension
     return map_rows(
         radii,
