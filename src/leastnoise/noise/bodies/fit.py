@@ -237,8 +237,8 @@ def several(task: SeveralReleases) -> VectorNoise:
 
     ε₀ is the largest privacy loss of one release, and k = `question.compositions` their number. The
     bound on the δ of all releases is proved. ε₀ = ε/k is always possible, as losses add up. If each
-    release is of a random sample, that is the ε₀ which sampling amplifies to ε/k. At δ = 0 a larger
-    ε₀ is impossible. Raises NotApplicable for laws that are not purely private.
+    release is of a random sample, the larger ε₀ is possible that sampling reduces to ε/k. At δ = 0
+    no more is possible. Raises NotApplicable for laws that are not purely private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:

@@ -62,8 +62,8 @@ class LevelLaw:
 
     `probabilities` are P(Z = t) for t = 0, 1, …, until they are rounding noise. Over all t their
     error is at most `error` in the l2 norm, plus 1e-16 in total. `covariance` is the covariance of
-    the noise of two children of one parent; None if no parent has two such children, or if its
-    children differ.
+    the noise of two children of one parent. It is None for the root, and if the parent has one
+    child or children of different kinds.
 
     Attributes:
         level: Level of the node; 0 is the root.

@@ -70,7 +70,10 @@ def start_sums(noise: Agreeing) -> OpenSums:
 def draw_next_leaf(
     noise: Agreeing, leaf: int, sums: Sequence[OpenSums], entropy: Entropy
 ) -> list[int]:
-    """Draw cell number `leaf`, from 0 on, of independent trees with these partial sums."""
+    """Draw the noise of cell number `leaf`, from 0 on, for each of several independent trees.
+
+    `sums` has the partial sums of each tree. Raises NotApplicable like `check_next_leaf`.
+    """
     check_next_leaf(noise)
     first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
     return [_draw(first, sums_of_tree, entropy) for sums_of_tree in sums]

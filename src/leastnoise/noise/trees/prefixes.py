@@ -343,7 +343,7 @@ def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
 
 
 def law_work(noise: Agreeing) -> int:
-    """The work of `prefix_laws`: window of the nodes × window of the sums × transformed sums."""
+    """The work of `prefix_laws`: nodes' window × sums' window × number of transformed sums."""
     below, sums = 1, 0
     for b in reversed(noise.branches):
         below *= b
@@ -391,9 +391,9 @@ def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
     """The numbers E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n; N is `numbers`.
 
-    The shape is (N/2 + 1, n + 1). The pass upwards carries m(t) = E[e^(iuw); t] of a node, as
-    above. The noise −z of all cells has the law of z, so m(−t) is the conjugate of m(t), and all
-    spectra are real.
+    The shape is (N/2 + 1, n + 1). The pass upwards carries m(t) = E[e^(iuw); t] of a node, where w
+    is the sum of its cells among the first g. The noise −z of all cells has the law of the noise z.
+    So m(−t) is the conjugate of m(t), and all spectra are real.
     """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)

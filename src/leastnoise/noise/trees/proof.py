@@ -1,8 +1,7 @@
 """An enclosure of δ(ε) for noise on a tree.
 
-Notation: v runs over the nodes, and w_v is the share of the level of v. For noise z on the cells,
-z_v is the sum of z over the cells below v. For a shift s of the cells, s_v is the sum of s over
-them.
+Notation: v runs over the nodes, and w_v is the share of the level of v. For noise z and a shift s
+on the cells, z_v and s_v are their sums over the cells below v.
 
 A shift s moves the exponent Σ_v w_v|z_v|/scale by at most Σ_v w_v|s_v|/scale, for every z, and the
 normaliser is one constant. So no loss exceeds ε₀ = shift/scale, where `shift` is the maximum of Σ_v

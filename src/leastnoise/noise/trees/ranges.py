@@ -74,9 +74,10 @@ def range_variance(
 
 
 def _overlaps(b: int, below: int, first: int, last: int) -> list[tuple[int, int]]:
-    """The parts of a range in a node's children: pairs (first, last) of cells of the child.
+    """The parts of a range in the children of a node: pairs (first, last) of cells of a child.
 
-    Children that the range doesn't overlap are left out.
+    The node has b children of `below` cells each. Children that the range doesn't overlap are left
+    out.
     """
     pairs = [
         (max(first - child * below, 0), min(last - child * below, below)) for child in range(b)
@@ -172,10 +173,10 @@ class _Nodes:
         return float(self.at_root @ self._below(0, first, last, turn=turn))
 
     def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of m of a node of which the cells `first` … `last` − 1 are in the range.
+        """The spectrum of m of a node with the cells `first` … `last` − 1 in the range.
 
-        The weight is symmetric, so the transform before it and the inverse transform after it may
-        change places.
+        `level` is the node's level. The weight is symmetric, so the transform before it and the
+        inverse transform after it may change places.
         """
         children = np.fft.rfft(self._below(level, first, last, turn=turn))
         return np.fft.irfft(children * self.weights[level], self.size)

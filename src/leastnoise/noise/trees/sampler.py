@@ -5,8 +5,8 @@ e^(−r|z|), where r = shares[level]/scale and z is their sum; otherwise all are
 probability of all cells below the node is in proportion to their weight. Only one random number is
 needed: an integer G with P(G >= k) = e^(−rk). It is ⌊E/r⌋ for a standard exponential E, and the
 node keeps its children if G >= |z|. A cell is ±⌊(E + c)/r⌋ with a fair sign, or 0 if that is below
-1, where c = ln(2/(1 + e^−r)). For P(|z| >= k) = 2e^(−rk)/(1 + e^−r), k >= 1, holds for a cell's
-noise z.
+1, where c = ln(2/(1 + e^−r)). Then its size is at least k >= 1 with probability 2e^(−rk)/(1 +
+e^−r), as it should be.
 
 Candidates are drawn in batches, and those that are kept are used in order. The number of candidates
 depends on randomness and public numbers alone, and reveals nothing about the result.
@@ -130,7 +130,9 @@ class _Tree:
         )
 
     def _accept(self, level: int, candidates: Wholes) -> Wholes:
-        """The candidates that are kept: each with probability e^(−r|z|) for its rate r and sum z.
+        """The candidates that are kept: a candidate with the sum z, with probability e^(−r|z|).
+
+        r is the rate of `level`.
         """
         rate = self._rates[level]
         if not rate:

@@ -222,12 +222,13 @@ TWO_SIDED_LAPLACE_LARGEST_CORE = Fraction(10**9)
 @final
 @record()
 class TwoSidedLaplace(TwoSided):
-    """Density ∝ e^(−(P(x)/scale − b)₊ − (Q(x)/scale − b)₊), where b = core and y₊ = max(y, 0).
+    """Noise of density ∝ e^(−(P(x)/scale − b)₊ − (Q(x)/scale − b)₊), where b = core.
 
     P(x) is the gauge of the part of x that is added, and Q(x) the gauge of the part that is
-    removed. For counts, these are the positive and the negative part of x. P(x + s) <= P(x) + P(s),
-    and the same for Q. So with scale = 1/ε it is ε-DP for every shift s with P(s) + Q(s) <= 1: the
-    hull of T and −T, T = of (theory/bodies.md §3). With b = 0 it is `k-norm` on that hull.
+    removed; y₊ = max(y, 0). For counts, these are the positive and the negative part of x. P(x + s)
+    <= P(x) + P(s), and the same for Q. So with scale = 1/ε it is ε-DP for every shift s with P(s) +
+    Q(s) <= 1: the hull of T and −T, T = of (theory/bodies.md §3). With b = 0 it is `k-norm` on that
+    hull.
 
     Args:
         scale: Scale > 0; 1/ε for shifts in the hull.
@@ -308,7 +309,7 @@ def _decay(decay: Exact, *, name: str, record: TwoSidedStaircase) -> Fraction:
 @final
 @record()
 class TwoSidedStaircase(TwoSided):
-    """Density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), where a = core > 0.
+    """Noise of density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), where a = core.
 
     P(x) is the gauge of the part of x that is added, and Q(x) the gauge of the part that is
     removed; y₊ = max(y, 0). For counts, these are the positive and the negative part of x. A unit

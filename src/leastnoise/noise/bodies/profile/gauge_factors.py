@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Moment = Callable[[float, Any], Any]
-"""(k, c) ↦ E[B^(−k); B > c], c an array."""
+"""A function (k, c) ↦ E[B^(−k); B > c] for an array of c."""
 
 _NODES = 128  # of the inner of two integrals; nodes are closer than a standard deviation
 _CUT_OFF = 1e-20  # the probability beyond the range of an integral, on either side

@@ -4,8 +4,8 @@ Notation: X is the noise, X_i is its coordinate i, and D is its dimension. T = `
 of all that a unit can add. P is the gauge of the part of x that is added, and Q is the gauge of the
 part that is removed. Given two random numbers A and B, X/scale is uniform in {P <= A, Q <= B} (see
 `law.two_sided`). A block is a cube or a simplex whose product with others is T; q is the number of
-its coordinates, and b is their bound. s of these coordinates are above 0. Pr is a probability, and
-E is the mean.
+its coordinates, and b is their bound. s of these coordinates are above 0. Pr is a probability, E is
+the mean, and y₊ = max(y, 0).
 """
 
 from __future__ import annotations

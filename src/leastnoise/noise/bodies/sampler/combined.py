@@ -191,8 +191,8 @@ def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> b
 def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
     """Decide in floats if 0 < k − ΣM_j < limit; None if floats can't decide.
 
-    Here M_j = parts[j] and k = `cap`. `limit` is a vector with one entry; for None the sum has only
-    to be below k.
+    Here M_j = parts[j] and k = `cap`. `limit` is a vector with one entry; without it, only 0 < k −
+    ΣM_j is decided.
     """
     estimates = parts.floats(0, parts.size)
     if estimates.beyond.any():

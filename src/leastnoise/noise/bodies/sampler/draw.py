@@ -103,7 +103,7 @@ SURFACES: dict[type[OneSided], Sides] = {
 
 @final
 class BodyPoints(PointSource):
-    """Points of any body, from one string of bits."""
+    """A source of points of all known bodies; each point comes from fresh bits of `entropy`."""
 
     def __init__(self, entropy: Entropy) -> None:
         self.entropy = entropy

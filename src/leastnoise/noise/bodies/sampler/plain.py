@@ -156,7 +156,7 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """Draw the gauge radius·U^(1/D) for each radius R in `radii`, U uniform on (0, 1).
+    """Draw the gauge R·U^(1/D) for each radius R in `radii`, where U is uniform on (0, 1).
 
     A boundary point, scaled to this gauge, is uniform in R·K.
     """
