@@ -211,7 +211,7 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
 def _power_sums(decay: Fraction, power: int) -> list[arb]:
     """Enclose B_n = Σ_{k>=0} q^k k^n for n = 0 … power, where 0⁰ = 1 and q = e^(−decay).
 
-    As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, B_n = q/(1 − q) Σ_{i=1…n} C(n, i) B_{n−i}.
+    As B_n = q Σ_{k>=0} q^k (k + 1)^n for n >= 1, B_n = q/(1 − q) Σ_{i=1…n} C(n, i) B_{n−i}.
     """
     odds = 1 / ball(decay).expm1()
     sums = [1 + odds]
@@ -288,9 +288,8 @@ def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
 
 # Enclosure of δ(ε) for a truncated staircase in the gauge of a body.
 #
-# notation (theory/bodies.md §9): K the body, D its dimension, h = 1/scale, so that every hidden
-# shift s has N(s) <= h; e_0 < … < e_m = R the edges, q = e^(−decay) and q^k the height up to
-# e_k.
+# notation (theory/bodies.md §9): h = 1/scale, so that every hidden shift s has N(s) <= h. f is the
+# density. Its steps end at the edges e_0 < … < e_m, e_m is the radius, and f is ∝ q^k up to e_k.
 #
 # By the layer-cake formula, ∫ min(f, e^ε f(· − s)) is a sum of volumes |aK ∩ (s + bK)| over pairs
 # of edges a <= b. Each volume is at least (max(0, min(a, (a + b − h)/2)))^D |K| by the triangle

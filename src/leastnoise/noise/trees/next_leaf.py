@@ -135,7 +135,8 @@ class _Law:
             total, lost = below[-1], self._lost
             low, high = ball(word) * total, ball(word + 1) * (total + lost)
             unit = ball(1 << bits)
-            # C(a − 1) + λ < U·N and (U + 2^−bits)(N + λ) < C(a), for certain
+            # C(a − 1) + λ < U·N and (U + 2^−bits)(N + λ) < C(a), for certain; C(a) is the sum of
+            # the masses up to a, and N the sum of all
             inside = [
                 index
                 for index, (before, after) in enumerate(pairwise(below))

@@ -60,8 +60,8 @@ _NO_FFT = 1 << 8  # the largest window in which laws are convolved without an FF
 def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Floats:
     """The variances Var S_g for g = 0, …, n, given the variance of a node by level (root first).
 
-    All children of a node are alike. So c cells of one child and all cells of another have the
-    covariance of two children, times c over a child's number of cells.
+    All children of a node are alike. Let a child have m cells, and two children the covariance C.
+    Then the sum of c cells of one child has the covariance C·c/m with the sum of another child.
     """
     result, below = np.array([0.0, variances[-1]]), 1
     for b, above, of_child in zip(

@@ -182,9 +182,9 @@ class _Nodes:
         return np.fft.irfft(children * self.weights[level], self.size)
 
     def _below(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of the convolution of the children's m, for the same node as `_spectrum`.
+        """The spectrum of the convolution of the children's m, for a node as in `_spectrum`.
 
-        The spectrum of e^(iut)·A is the spectrum of A, shifted by `turn`.
+        For a child inside the range, m = e^(iut)·A has the spectrum of A, shifted by `turn`.
         """
         whole, outside, partial = self._children(level, first, last)
         powers = self._powers[level]

@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
 
 
-# notation: T = of, P and Q as in `guarantees.bodies.one_sided`, D the dimension; a, b the core.
-# Probabilities are written Pr.
-
-
 class TwoSided(VectorNoise):
     """Noise of density ∝ h(P(x)/scale)·h(Q(x)/scale), where h decreases from h(0) = 1.
 

@@ -296,7 +296,7 @@ def _sizes(body: Body) -> Floats:
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
     """The law of X/scale as a mixture of uniform laws on e_j·K: the edges e_j and their weights.
 
-    None for laws without steps, and for too many steps.
+    d is the dimension of K. None for laws without steps, and for too many steps.
     """
     if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
         return noise.steps.float_edges, noise.steps.ball_masses(d)
@@ -341,10 +341,10 @@ def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
 
 
 def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
-    """The law of a cell of q numbers in a block of d, for a mixture of uniform laws on e_j·K.
+    """The law of a cell of q numbers in a block of d numbers, for a mixture of uniform laws.
 
-    `edges` are the e_j, and `masses` their weights. Given e_j, the cell's gauge is e_j times a
-    Beta(q, d − q + 1) variable.
+    The laws are uniform on e_j·K; `edges` are the e_j, and `masses` their weights. Given e_j, the
+    cell's gauge is e_j times a Beta(q, d − q + 1) variable.
     """
     beyond = beta_moment(q, d - q + 1)
 

@@ -202,7 +202,7 @@ def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: i
     return choose_log_concave(entropy, weights_of_steps, start=max(0, int(power / decay - first)))
 
 
-# Exact draws of the two-sided laws: choose s and the ends A, B, then draw uniformly inside.
+# Exact draws of the two-sided laws: choose s and the ends A and B, then draw uniformly inside.
 # The shape s has a probability ∝ w[s]·e_s·e_t, where e_j = E A^j/j! and w are the weights of T.
 
 
