@@ -183,7 +183,7 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
-        """The moves that a unit makes.
+        """The moves of rows between cells that a unit makes.
 
         Args:
             sensitivity: The sensitivity of the query.
@@ -262,10 +262,9 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """The logarithm of the normaliser: the weight of independent cells times κ of higher nodes.
+        """The logarithm of the normaliser: for independent cells, plus ln κ for each node above.
 
-        κ is the share of candidates that the sampler keeps at a node (see `levels`). It is one
-        factor for each node above the cells.
+        κ is the share of candidates that the sampler keeps at a node (see `levels`).
         """
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))

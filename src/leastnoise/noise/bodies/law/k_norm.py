@@ -237,7 +237,7 @@ class TruncatedKStaircase(BodyNoise):
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of the density at x; −inf where N(x)/scale > R."""
+        """The logarithm of the density at x; −inf where N(x)/scale > `radius`."""
         d, steps = self.dimension, self.steps
         log_unit = self.body.log_volume + d * math.log(float(self.scale))
         peak = steps.log_peak(d) - log_unit

@@ -72,10 +72,11 @@ class CellLaw:
 
         a is the bound of X_i, and b > 0 the bound of r·X_j.
 
-        Given G, |X_i − r·X_j| has the law of G·|a + bV| if X_i is at its end, and of G·|b + aV| if
-        X_j is, each with probability 1/q. Otherwise it has the law of G·|aU + bV|. U and V are
-        independent and uniform in [−1, 1]. All three densities change where G·(a + b) and G·|a − b|
-        pass t: `near` and `far` are the moments of G beyond these two points.
+        Given G, one of the q numbers is at an end of its range: at ± its bound times G, each with
+        probability 1/q. If X_i is at its end, |X_i − r·X_j| has the law of G·|a + bV|, and if X_j
+        is, the law of G·|b + aV|. Otherwise it has the law of G·|aU + bV|. U and V are independent
+        and uniform in [−1, 1]. All three densities change where G·(a + b) and G·|a − b| pass t:
+        `near` and `far` are the moments of G beyond these two points.
         """
         q, most, least = self.each, max(a, b), min(a, b)
         orders = range(min(q, 3))

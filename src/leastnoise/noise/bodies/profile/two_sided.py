@@ -154,10 +154,10 @@ class _InBlock:
 
     @cached_property
     def _coefficients(self) -> list[Floats]:
-        """For each s, the factors of A^(s + n) in `_volumes`, for n = 0, 1, ….
+        """The factors of A^(s + n) in `_volumes`: a list by s of arrays by n.
 
-        n is the number of coordinates of the others that are above 0. A factor is the volume for s
-        and n, times E B^(D − s − n), over the total mass. A is in units of `_unit`.
+        n is the number of coordinates above 0 in all other blocks. A factor is the volume for s and
+        n, times E B^(D − s − n), over the total mass. A is in units of `_unit`.
         """
         rest = np.zeros(1)
         for part in self.others:

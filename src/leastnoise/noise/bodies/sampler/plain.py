@@ -128,7 +128,10 @@ class _Direction(Reals):
 
 
 def polygon_surface(source: PointSource, body: Polygon, gauges: Reals) -> Reals:
-    """Draw boundary points: choose an edge by the area of its triangle with 0, then a point."""
+    """Draw boundary points: choose an edge, then a uniform point of it, times the gauge.
+
+    An edge is chosen in proportion to the area of its triangle with the origin.
+    """
     edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
     common = math.lcm(*(area.denominator for area in areas))

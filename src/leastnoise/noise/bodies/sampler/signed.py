@@ -178,7 +178,7 @@ def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
 
 
 def differences_uniform(source: PointSource, body: Differences, radii: Reals) -> Reals:
-    """Draw a uniform point of R·(T − T) for each R in `radii`: P <= R and Q <= R."""
+    """Draw a uniform point of R·(T − T), the set where P <= R and Q <= R, for each R in `radii`."""
     of = body.of
 
     def point(radius: LazyReal) -> Reals:
