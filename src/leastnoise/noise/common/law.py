@@ -410,8 +410,8 @@ def nearest_cells(
 # The steps of a truncated staircase, shared by all truncated staircases for vectors.
 #
 # In units of the scale the density is ∝ e^(−decay·k) between the edges gamma + k − 1 and gamma + k,
-# k = 0, 1, …, up to the last edge `radius`, and 0 beyond. The parameters have 0 < gamma <= 1,
-# radius > 0 and decay >= 0.
+# k = 0, 1, …, up to the last edge `radius`. It is 0 beyond. gamma is in (0, 1], radius is positive
+# and decay is not negative.
 
 
 MAX_STEPS = 20_000  # a proof evaluates each step
