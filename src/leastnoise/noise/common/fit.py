@@ -53,9 +53,10 @@ PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of Gaussian noise for shifts of length 1, in any dimension.
+    """The smallest σ at which Gaussian noise meets the budget, for shifts of length 1.
 
-    It is found by a root search in ln(1/σ) for Balle & Wang's δ (2018).
+    It is the same in all dimensions, and found by a root search in ln(1/σ) for Balle & Wang's δ
+    (2018).
     """
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
@@ -75,9 +76,9 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest scale b of Laplace noise for shifts of length 1.
+    """The smallest scale b at which Laplace noise for one number meets the budget.
 
-    It is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
+    Shifts are at most 1. The scale is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
     """
     del dimension
     if budget.delta == 0:
@@ -87,9 +88,9 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of the l2 mechanism for shifts of length 1, by a root search in ln(1/σ − ε).
+    """The smallest σ at which l2 noise meets the budget, for shifts of length 1.
 
-    It is 1/ε if that is within 1e-9 of the smallest σ.
+    It is found by a root search in ln(1/σ − ε). It is 1/ε if that is within 1e-9 of the smallest σ.
     """
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -182,7 +183,7 @@ class CutStaircase:
     shift. `log_target` is ln of the largest allowed δ.
 
     The weights of the mixture are π_j ∝ (1 − e^−ε) e^(−εj) e_j^d for j < m, and π_m ∝ e^(−εm) R^d.
-    δ is the mass of the last two bodies outside their shifted copies. It decreases with m, but not
+    δ is the mass of the last two uniform laws outside the shifted R·K. It decreases with m, but not
     always with R. In many dimensions a new shell holds much mass, and δ dips once while R moves by
     1.
     """

@@ -109,7 +109,7 @@ class RadialStepNoise(Noise):
         return self.steps.ball_masses(self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln of the step at ‖x‖/scale, normalised; −inf beyond the last step."""
+        """The logarithm of the density at `x`, normalised; −inf beyond the last step."""
         d, steps = self.dimension, self.steps
         radius = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / float(self.scale)
         log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
@@ -297,8 +297,8 @@ class Steps:
         """Yield (width, i, k) for each piece on which this density and its copy are constant.
 
         The copy is moved by `shift`. i is the step of this density, and k the step of the copy, or
-        None where the copy is 0.
-        Pieces where this density is 0 are omitted. Rationals decide which edges coincide.
+        None where the copy is 0. Pieces where this density is 0 are omitted. Rationals decide which
+        edges coincide.
         """
         ends = (*(-edge for edge in reversed(self.edges[1:])), *self.edges)
         n = len(self.weights)
@@ -362,7 +362,7 @@ class StepNoise(Noise):
         return self.steps.decay * min(steps, max(self.steps.levels))
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln of the step at |x|/scale, normalised; −inf beyond the last step.
+        """The logarithm of the density at `x`; −inf beyond the last step.
 
         The steps have the mass 1 − atom; the atom itself has no density.
         """

@@ -59,7 +59,10 @@ def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) ->
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """A bound on the finite losses at any shift: ln of the highest step over the lowest step."""
+    """A bound on the finite losses at any shift: ln of the ratio of the highest to the lowest step.
+
+    Steps of height 0 do not count.
+    """
     del shift
     weights = [weight for weight in noise.steps.weights if weight]
     log_ratio = Fraction(float_above((ball(max(weights)) / ball(min(weights))).log()))

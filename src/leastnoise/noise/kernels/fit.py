@@ -145,8 +145,9 @@ class _Problem:
         """The ln(1/σ) at which a peak of H falls to δ, or disappears, as σ grows.
 
         The peak is the highest of the `peaks` at ln(1/σ) = `start`, where it is too high. The
-        search takes secants of √(H/δ) − 1, which is nearly linear. For a peak ends where an island
-        of {L > 0} ends (L as in `profile.crossings`), whose area is quadratic in the distance.
+        search takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends
+        where an island of {L > 0} ends (L as in `profile.crossings`). The island's area is
+        quadratic in the distance from there.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -324,7 +325,7 @@ class _Mixtures:
 
 
 def quasi_gaussian_search(question: Question) -> QuasiGaussian:
-    """The law with spacing 1, decay ε and the smallest σ that meets δ at every shift up to 1.
+    """The quasi-Gaussian law with spacing 1, decay ε and the smallest σ that meets the budget.
 
     The question's `fixed` may set decay. The σ of Theorem 4.2 is sufficient but 32 % larger at ε =
     2, δ = 0.25 (experiments/liu2026/theorem.py). Raises InvalidArgument for a fixed spacing.

@@ -86,7 +86,10 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 
 
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass; the bounds hold for any value."""
+    """A loss beyond which finite losses have negligible mass.
+
+    The bounds of `upper` and `lower` hold for any value of it.
+    """
     with precision(BITS):
         loss = shifts_of(noise, shift).reach()
     if loss is None:

@@ -52,10 +52,10 @@ _FAR = 0.05  # longest step in ln σ
 def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
-    For samples, decay and number of kernels are fitted to fewer releases of all rows. There are as
-    many releases as samples that contain a given record, on average. The budget for these is what
-    the Gaussian noise, calibrated for the samples, meets in them. Raises InvalidArgument for a
-    fixed spacing.
+    For releases of samples, decay and number of kernels are fitted to fewer releases of all rows:
+    as many as there are samples that contain a given row, on average. The budget of this fit is the
+    budget that Gaussian noise, calibrated for the samples, meets in these releases. Raises
+    InvalidArgument for a fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question
@@ -231,11 +231,11 @@ def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> fl
 
 # An estimate of δ(ε) of several releases with sums of Gaussian kernels, for searches only.
 #
-# Lengths are in units of σ, notation as in `profile.crossings`. f is evaluated on a grid of step w.
-# A shift by j steps has the losses Z = ln f(y + jw) − ln f(y). Their cumulative masses on a lattice
-# give H = P(Z > ε) − e^ε Q(Z > ε) at all ε of the lattice at once. The supremum of H over j is
-# convex in e^ε. So its chords are the profile of a law of losses on the lattice, which is tilted
-# and convolved.
+# Lengths are in units of σ. The density f is evaluated at points y of a grid of step w. A shift by j
+# steps has the losses Z = ln f(y + jw) − ln f(y), with the masses f(y + jw) under P and f(y) under
+# Q, times w. Their cumulative masses on a lattice give H = P(Z > ε) − e^ε Q(Z > ε) at all ε of the
+# lattice at once. The supremum of H over j is convex in e^ε. So its chords are the profile of a law
+# of losses on the lattice, which is tilted and convolved.
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:

@@ -82,8 +82,8 @@ def sketch(
 ) -> LossSketch:
     """Approximate the law of the privacy loss under a shift of `shift` scales.
 
-    `radii` and `cosines` are the numbers of grid points for the radius and for its cosine to the
-    shift.
+    `radii` and `cosines` are the numbers of grid points for the radius, and for the cosine of its
+    angle to the shift.
     """
     d, p, kappa = noise.dimension, float(noise.p), float(noise.kappa)
     on_a_line = d == 1
@@ -245,7 +245,10 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 
 
 def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass; the bounds hold for any value."""
+    """A loss beyond which finite losses have negligible mass.
+
+    The bounds of `upper` and `lower` hold for any value of it.
+    """
     law, scales = _in_scales(noise, shift)
     if law.kappa == 0 and law.p == 1:
         return scales

@@ -278,7 +278,7 @@ def _root(
 
 
 def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
-    """Approximate ln δ(epsilon) of `compositions` releases."""
+    """Approximate ln δ(epsilon) of `compositions` releases, each with this law of the loss."""
     low, width, masses = _bin(law, compositions)
     z = low + width * np.arange(len(masses), dtype=np.float64)
     with np.errstate(divide="ignore"):

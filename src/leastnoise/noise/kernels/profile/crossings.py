@@ -45,7 +45,7 @@ class _SHARES:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Kernels:
-    """The floats of a `KernelNoise` in units of its scale: Gaussian kernels of width 1."""
+    """A `KernelNoise` in floats and in units of its scale, so that its kernels have width 1."""
 
     modes: int
     spacing: float

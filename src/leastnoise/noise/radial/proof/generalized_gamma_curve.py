@@ -62,7 +62,10 @@ class Point:
 
 @final
 class Curve:
-    """The curve of one law in 2 dimensions and more, shift and ε > 0, at the current precision."""
+    """The curve for one law in at least 2 dimensions, one shift and one ε > 0.
+
+    Its numbers have the precision that is current when it is created.
+    """
 
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self.noise = noise

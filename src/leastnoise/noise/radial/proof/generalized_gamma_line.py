@@ -180,9 +180,10 @@ class _Line:
 
 
 def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
-    """Return the tails, where an uncertain set of outputs adds 0 … most/2 to δ.
+    """Return the tails if an uncertain set of outputs adds between 0 and most/2 to δ.
 
-    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1.
+    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1. If it is positive, only δ is
+    enclosed, and the tails are NaN.
     """
     if most <= 0:
         return Tails.of(p, weighted)
@@ -190,9 +191,10 @@ def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
 
 
 def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:
-    """Return two radii that enclose the only root of f, where f falls through 0.
+    """Return two radii that enclose the only root of `f`, a function of ln r that falls through 0.
 
-    f is a function of ln r. The root may lie below `low` or above `high`, or too near an end.
+    If the root lies below `low` or too near it, the first radius is 0. If it lies above `high` or
+    too near it, the second is ∞.
     """
     left, right = arb(arb(low).mid()), arb(arb(high).mid())
     first, last = f(left), f(right)
