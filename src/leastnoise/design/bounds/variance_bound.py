@@ -33,9 +33,10 @@ _LEAST = Fraction(1, 2**40)  # ε is raised to at least this multiple of δ, aga
 def least_variance(budget: Budget) -> arb:
     """A lower bound, as a ball, on the variance of noise that hides a shift of 1.
 
-    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise, for a whole k >= 1, it is k²f + |f|k²p/w +
-    τ(s − k²p²/w) where p = q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 +
-    2δ)/(e^ε + 1), f = 1 − τw. This is proved for every k; the best k is where f changes its sign.
+    At δ = 0 it is 2q/(1 − q)², where q = e^(−ε). Otherwise, for a whole k >= 1, it is k²f +
+    |f|k²p/w + τ(s − k²p²/w). Here p = q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ =
+    (e^ε − 1 + 2δ)/(e^ε + 1), and f = 1 − τw. This is proved for every k; the best k is where f
+    changes its sign.
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)
@@ -93,7 +94,7 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
 
 
 def as_integers(queries: Floats) -> tuple[Floats, int]:
-    """Integers N and the smallest b >= 0 such that `queries` = N·2^−b exactly."""
+    """Integers N and the smallest b >= 0 with `queries` = N·2^−b, exactly."""
     bits = 0
     while not np.array_equal(scaled := np.ldexp(queries, bits), np.rint(scaled)):
         bits += 1
@@ -153,11 +154,11 @@ _VECTOR_BITS = 50  # of the largest entry of all vectors
 
 
 def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool = True) -> float:
-    """A proved lower bound on Σ_B (mean of ln Var over the numbers of B), rounded down.
+    """A proved lower bound on the sum, over tables, of the mean ln variance of a table's numbers.
 
-    The bound is for additive noise that hides a shift of any one cell by 1. `children` has the
-    number of children of each node, by level, root first. There is a table B for each level, but
-    for the root only if `root` is True.
+    It is rounded down. The bound is for additive noise that hides a shift of any one cell by 1.
+    `children` has the number of children of each node, by level, root first. There is a table for
+    each level, but for the root only if `root` is True.
     """
     levels = len(children)
     while len(children[levels - 1]) > MOST_PARENTS:  # the root is one node
@@ -209,15 +210,17 @@ class _BoundTree:
 
 
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """The integer vectors u_j: of each sum, and of a cell of each parent.
+    """Propose the vectors u_j as integers: one for each sum, and one for a cell of each parent.
 
     Returns three lists. The first has u_j of each sum; the second has, for one cell of each parent,
     u_j at all cells but itself (the background). Each u_j has one number for each parent. The third
     has, for each parent, the number (extra) to add to u_j at the cell itself.
 
-    notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
-    parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal for the
-    best X. y are prices of the cells: a fixed point has X_ii = 1, as in §8.
+    The best vectors are u_j = √(a_j/v_j)·X⁻¹w_j with v_j = w_jᵀX⁻¹w_j, where X is the matrix over
+    the cells that minimises Σ_j a_j ln v_j under X_ii <= 1 (theory/marginals.md §9). Cells of one
+    parent are alike. So X is θ_k times a projection among the n_k cells of parent k (`theta`), next
+    to a matrix between parents (`matrix`). A fixed point over prices of the cells finds X, as in
+    theory/marginals.md §8.
     """
     n = np.array(tree.below, dtype=np.float64)
     weights, cell = np.array(tree.weights, dtype=np.float64), 1 / n.sum()
@@ -249,10 +252,10 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """The price Σ_i m_i over the cells i, in integers, with m_i = Σ_k |M_ik| and M = Σ_j u_j u_jᵀ.
+    """The price Σ_i m_i over all cells i, in integers; it dominates the matrix M of the vectors.
 
-    Two cells of parents k and l share the products of all vectors there; a cell's own vector has
-    `extra` more at that cell.
+    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). Two cells of parents k and l share the
+    products of all vectors there; a cell's own vector has `extra` more at that cell.
     """
     n, of_sums = (
         tree.below,
