@@ -160,14 +160,13 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores h·x + intercept of rows that are clipped to [−1, 1] and `max_norm`.
+        """Score rows by the linear model, after clipping them to [−1, 1] and `max_norm`.
 
         Args:
             X: Features, shape (n, d).
 
         Returns:
             Scores, shape (n,); positive for the second class.
-
         """
         check_is_fitted(self)
         X = read_numbers(self, X, reset=False)

@@ -78,18 +78,18 @@ class Problem:
 
     @property
     def factor(self) -> int:
-        """Δ: the largest change by one row of a sum of numbers in [−1, 1]."""
+        """The sensitivity Δ of a sum of derivatives: the change by one row of a sum in [−1, 1]."""
         return 1 if self.neighbours == "add-remove" else 2
 
     @property
     def norm_limit(self) -> Fraction:
-        """R², at most d."""
+        """The bound R² on the squared norm of a row, at most the number of features."""
         whole = Fraction(self.features)
         return whole if self.squared_norm is None else min(self.squared_norm, whole)
 
     @property
     def per_round(self) -> int:
-        """P, the number of coordinates that a round of the updates "coordinates" changes."""
+        """The number P of coordinates that a round of the updates "coordinates" changes."""
         return math.ceil(self.features / 4)  # as Liu et al. (2026, App. D.7) do
 
 
@@ -264,17 +264,17 @@ def _ridge(problem: Problem, noise: float) -> float:
 
 
 def _learnable(problem: Problem, noise: float) -> float:
-    """λ, the least curvature of directions that can be learnt despite the noise."""
+    """The least curvature λ of directions that can be learnt despite the noise."""
     return noise / _size(problem) + _ridge(problem, noise)
 
 
 def _largest(problem: Problem, noise: float) -> float:
-    """L, an upper bound on the curvature of the loss with its ridge."""
+    """An upper bound L on the curvature of the loss with its ridge."""
     return float(problem.norm_limit / 4) + _ridge(problem, noise)
 
 
 def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
-    """T: enough rounds to converge, within the limit.
+    """The number of rounds T: enough to converge, within the limit.
 
     With Gaussian noise, σ doesn't depend on T; with other noise and δ > 0 it hardly does. For δ = 0
     each release has ε/T, and σ ∝ √T.
