@@ -80,7 +80,10 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """The predicate "f(x) is below 0" for a search; None if the enclosure of f(x) contains 0."""
+    """A condition for a search: True where f(x) is certainly below 0, and False where it is above.
+
+    It is None if the enclosure of f(x) contains 0.
+    """
 
     def below(x: arb) -> bool | None:
         value = f(x)

@@ -59,8 +59,8 @@ class LinearRegression(RegressorMixin, PrivateModel):
         bounds: Pair (low, high) for all features, or one pair for each. Public, not read off the
             data. Narrower bounds need less noise.
         target_bounds: Pair (low, high) for the target, public too.
-        alpha: Weight of a penalty alpha·‖w‖² as in scikit-learn's Ridge, for features and target
-            scaled to [−1, 1]. The intercept isn't penalised.
+        alpha: Weight of a penalty alpha·‖w‖² on the coefficients w as in scikit-learn's Ridge, for
+            features and target scaled to [−1, 1]. The intercept isn't penalised.
         fit_intercept: True for a model with an intercept.
 
     Attributes:

@@ -68,7 +68,8 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         max_iter: Largest number of rounds with vectors (None: 1,000), or number of rounds with
             coordinates (None: 100). If the rounds are predicted to be too few, scikit-learn's
             ConvergenceWarning is raised.
-        alpha: λ of the penalty λ‖h‖₁ on the mean loss; the intercept is penalised too.
+        alpha: Weight λ of the penalty λ‖h‖₁ on the mean loss, for coefficients h; the intercept is
+            penalised too.
         fit_intercept: True for a model with an intercept.
         max_norm: Largest l2 norm of a row of features, without the intercept's constant; public.
             Longer rows are shortened to it in training and prediction, without a warning. With

@@ -1,20 +1,20 @@
 """Plan the training of a classifier from public numbers: updates, number of rounds, and noise.
 
-notation: n rows, d features, R² the largest ‖x‖₂² of a row, T rounds of P updates, γ the step, Δ
-the sensitivity of a sum of derivatives (1 for an added or removed row, 2 for a replaced one), σ the
-standard deviation that noise gives to a derivative of the mean loss, averaged over all its
-releases.
+Notation: n is the number of rows, d the number of features, and R² the largest ‖x‖₂² of a row x.
+There are T rounds of P updates, each with the step γ. Δ is the sensitivity of a sum of derivatives
+(1 for an added or removed row, 2 for a replaced one). σ is the standard deviation that noise gives
+to a derivative of the mean loss, averaged over all its releases.
 
 Vectors: a release has all d numbers; a row moves each by at most Δ and all by at most ΔR in l2.
 Coordinates: T·P releases of one number with sensitivity Δ, and steps of 1, as in the papers.
 
 The number of rounds (docs/theory/learning.md): if the loss has curvature h in some direction, noise
 moves the minimum there by σ/h. No coefficient is expected to contribute more than ±8 to a score, so
-none is beyond B = 8/R, and directions with h < σ/B aren't worth learning. Nesterov's steps of 1/L,
-with a momentum for curvatures from λ = σ/B on, learn directions with h >> λ nearly without bias in
-T = 3√(L/λ) rounds, and leave the others near 0. Stopping then nearly minimises the worst loss over
-all h. L = R²/4 bounds the curvature of the loss. If noise is larger than the typical curvature
-R²/4d, a ridge of dσ²/2 keeps coefficients small; λ and L include it.
+none is beyond B = 8/R, and directions with h < σ/B aren't worth learning. L = R²/4 bounds the
+curvature of the loss. Nesterov's steps of 1/L, with a momentum for curvatures from λ = σ/B on,
+learn directions with h >> λ nearly without bias in T = 3√(L/λ) rounds, and leave the others near 0.
+Stopping then nearly minimises the worst loss over all h. If noise is larger than the typical
+curvature R²/4d, a ridge of dσ²/2 keeps coefficients small; λ and L include it.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Problem:
         features: Number of features d, including the intercept's.
         rounds: With vectors, the largest number of rounds; None for as many as the public numbers
             need, at most 1,000. With coordinates, the number of rounds; None for 100.
-        squared_norm: R²; None for d, which features in [−1, 1] never exceed.
+        squared_norm: R², the largest squared l2 norm of a row; None for d, which features in
+            [−1, 1] never exceed.
         noise: Name of the noise family, or "auto".
         parameters: Parameters of the noise, as pairs of a name and a value.
-
     """
 
     budget: Budget
@@ -104,14 +104,14 @@ class TrainingPlan:
         per_round: Number of releases in a round.
         step: Size of an update.
         mechanism: The noise; its certificate covers all releases.
-        noise: σ, see the module.
+        noise: Standard deviation σ of the noise in a derivative of the mean loss, averaged over all
+            its releases.
         ridge: Number that is added to the curvature.
         momentum: Nesterov's momentum.
         learnable: λ, the least curvature of directions that can be learnt despite the noise.
         reached: The least curvature of directions for which the rounds suffice.
         size: B, the largest expected coefficient.
         features: Number of features d.
-
     """
 
     updates: Updates

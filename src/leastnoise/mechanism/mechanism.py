@@ -136,7 +136,7 @@ class Mechanism:
 
     @property
     def mae(self) -> float:
-        """The sum of all coordinates' mean absolute errors, E‖error‖₁, before rounding."""
+        """The sum of all coordinates' mean absolute errors, before rounding."""
         geometry = self.certificate.geometry
         if geometry is None:
             return self.noise.mae

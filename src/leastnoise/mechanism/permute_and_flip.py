@@ -108,8 +108,9 @@ def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
 
 # Quantiles from noisy counts of public candidates: deterministic post-processing.
 #
-# notation: F̂_g the noisy number of rows at the first g candidates, n̂ of all; D_g = F̂_g − a·n̂
-# for a level a. Without noise a quantile is a candidate g with D_{g−1} <= 0 <= D_g.
+# Notation: F̂_g is the noisy number of rows at the first g candidates, n̂ the noisy number of all
+# rows, and D_g = F̂_g − a·n̂ for a level a. Without noise a quantile is a candidate g with
+# D_{g−1} <= 0 <= D_g.
 
 
 def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:

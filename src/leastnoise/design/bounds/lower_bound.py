@@ -126,11 +126,11 @@ _SCOPES: tuple[Scope, ...] = ("real", "integer")
 class LowerBound:
     """A proved lower bound on the loss of every (ε, δ)-private additive noise for sensitivity 1.
 
-    For a sensitivity Δ the bound is `value`·Δ (mae) or `value`·Δ² (mse). With a `RadialWitness` it
-    is about E‖X‖₂² of noise for `dimension` numbers and shifts up to length 1 in l2. With a
-    `BodyWitness` it is about noise for all shifts of that witness's sensitivity, at their size, and
-    δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae). Nothing is promised about mechanisms that are not additive
-    noise.
+    The loss is a mean E over the noise X. For a sensitivity Δ the bound is `value`·Δ (mae) or
+    `value`·Δ² (mse). With a `RadialWitness` it is about E‖X‖₂² of noise for `dimension` numbers and
+    shifts up to length 1 in l2. With a `BodyWitness` it is about noise for all shifts of that
+    witness's sensitivity, at their size, and δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae). Nothing is
+    promised about mechanisms that are not additive noise.
 
     Args:
         loss: `Loss.MAE`, E|X|, or `Loss.MSE`, E X².

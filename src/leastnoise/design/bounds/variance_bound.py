@@ -57,10 +57,11 @@ def least_variance(budget: Budget) -> arb:
 
 # A proved lower bound on the variance in the answers to a workload, for any additive noise.
 #
-# notation: W the workload, shape (m, n); y > 0 prices of the cells, D = diag(√y); U any matrix of
-# W's shape; V₁ the least variance of noise for one number that hides a shift of 1; R the rows of a
-# unit. The answers' variances sum to at least V₁R²·min tr(W X⁻¹ Wᵀ) over X_ii <= 1, and this is at
-# least V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs:
+# Notation: W is the workload, shape (m, n); y > 0 are prices of the cells, and D = diag(√y). U is
+# any matrix of W's shape, ‖U‖ its largest singular value, and ‖·‖_F the Frobenius norm. V₁ is the
+# least variance of noise for one number that hides a shift of 1, and R the rows of a unit. The
+# answers' variances sum to at least V₁R²·min tr(W X⁻¹ Wᵀ) over matrices X > 0 with X_ii <= 1. This
+# is at least V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F for G = UᵀU or UUᵀ. Proofs:
 # theory/marginals.md §8.
 
 
@@ -73,8 +74,8 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
 
     The bound holds for additive noise that hides a unit which adds at most `max_rows` to one cell.
     If a unit may also move from cell to cell, the noise has to hide more, so the bound still holds.
-    It holds for any `prices` and any U. So floats propose both, and the proof uses them rounded to
-    integers.
+    It holds for any `prices` and any matrix U (see the notation). So floats propose both, and the
+    proof uses them rounded to integers.
     """
     roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
     rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
@@ -136,9 +137,10 @@ def _norm_square(whole: Floats) -> Fraction | None:
 
 # A proved lower bound on the noise in counts of a tree, for any additive noise.
 #
-# notation: T tables B, one for each level; a_j = 1/|B| the weight of each number of B, w_j the
-# cells that number j sums. V₁ is the smallest variance of noise for one number that hides a shift
-# of 1. For any vectors u_j of the cells, M = Σ_j u_j u_jᵀ, and any m with M ⪯ diag(m),
+# Notation: there are T tables B, one for each level. A number j of B has the weight a_j = 1/|B|,
+# w_j is the vector of the cells that it sums, and Var_j the variance of its noise. V₁ is the
+# smallest variance of noise for one number that hides a shift of 1. For any vectors u_j of the
+# cells, M = Σ_j u_j u_jᵀ, and any vector m with M ⪯ diag(m),
 #
 #     Σ_j a_j ln Var_j >= T ln V₁ + Σ_j a_j (2 ln|w_jᵀu_j| − ln a_j) − T ln(Σ_i m_i/T).
 #

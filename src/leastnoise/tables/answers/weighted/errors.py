@@ -107,11 +107,15 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
 
     `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. The
     half-width is 0 if all numbers are 0 with this `probability`. Otherwise it is the smaller of two
-    bounds. Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u > 0. Laplace: an
-    exponential number is the sum of a geometric number and an independent fraction. So a Laplace
-    number is the sum of a two-sided geometric number and an independent symmetric number. Let L be
-    the same weighted sum of Laplace numbers. L − S is symmetric and independent of S, so it takes L
-    further from 0 with probability at least ½. So P(|S| > t) is at most twice P(|L| >= t).
+    bounds.
+
+    Chernoff: P(|S| >= t) is at most twice the mean of exp(u S − u t), for any u > 0.
+
+    Laplace: an exponential number is the sum of a geometric number and an independent fraction. So
+    a Laplace number is the sum of a two-sided geometric number and an independent symmetric number.
+    Let L be the same weighted sum of Laplace numbers. L − S is symmetric and independent of S, so
+    it takes L further from 0 with probability at least ½. So P(|S| > t) is at most twice P(|L| >=
+    t).
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
