@@ -222,8 +222,8 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
     """Approximate the best tilt and the ε at which the finite losses have δ(ε) = `delta`.
 
-    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), where L is the sum of k L over all parts. Each c > 0
-    gives an ε at which this is `delta`; the smallest ε, and its c, are returned.
+    With the log-moments of all releases added up to L(c), δ(ε) is about e^(L(c) − cε)/(c(c + 1)).
+    Each c > 0 gives an ε at which this is `delta`; the smallest ε, and its c, are returned.
     """
     log_moment = _log_moment(parts)
 

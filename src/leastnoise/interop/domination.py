@@ -55,7 +55,7 @@ class LossLaw:
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
 ) -> tuple[LossLaw, LossLaw | None]:
-    """The laws for a removed record and, if that law differs, for an added record.
+    """The laws for a removed record, and for an added record; the second is None if both agree.
 
     Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is too small
     for losses of that size.

@@ -79,7 +79,7 @@ class Spent:
 
 
 def charge(model: PrivateModel, certificate: Certificate, *, label: str) -> int | None:
-    """Charge the model's `ledger`, if it has one; return the number of the entry."""
+    """Charge the model's `ledger`; return the number of the entry, or None without a ledger."""
     if model.ledger is None:
         return None
     ledger = model.ledger if isinstance(model.ledger, Ledger) else Ledger(model.ledger)

@@ -284,7 +284,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         )
 
     def _limit(self, features: int) -> Fraction | None:
-        """`max_norm`², at most the number of features."""
+        """The square of `max_norm`, at most the number of features; None if `max_norm` is None."""
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")

@@ -178,7 +178,10 @@ def person_vectors(
 def _sum_persons(
     rows: nw.LazyFrame[Any], summands: Sequence[Summand], parts: Sequence[Part]
 ) -> nw.LazyFrame[Any]:
-    """An entry for each person and cell, with the sums of the rows: i0, i1, …."""
+    """An entry for each person and cell, with the sums over the person's rows in that cell.
+
+    The columns i0, i1, … have the sums of the summands, in their order.
+    """
     # With a single cell, a second key would cost as much as the first.
     keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
     if all(summand.component == A_PERSON for summand in summands):  # a count of rows isn't needed

@@ -212,7 +212,7 @@ def _is_of_a_row(layout: Layout) -> bool:
 
 
 def marginals_of(layout: Layout) -> Marginals:
-    """The `Marginals` of the published tables."""
+    """The published tables as a `Marginals`, with the arithmetic of their estimates."""
     sizes = tuple(axis.cells for axis in layout.axes)
     return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
 

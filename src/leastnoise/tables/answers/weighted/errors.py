@@ -135,8 +135,8 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
     """A half-width of a weighted sum for each of `PROBABILITIES`.
 
     `alike` has each distinct weight with the number of its repetitions. The rounding of the cells'
-    estimates isn't included.
-    Unless `exactly`, half-widths are upper bounds; for Laplace noise at most 10 % too large.
+    estimates isn't included. Unless `exactly`, half-widths are upper bounds; for Laplace noise at
+    most 10 % too large.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)
