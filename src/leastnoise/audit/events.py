@@ -67,7 +67,7 @@ class Event:
 
     @property
     def key(self) -> tuple[str, bytes, int]:
-        """A key that distinguishes events."""
+        """A key by which equal events are recognised."""
         return self.feature.name, self.chosen.tobytes(), self.likely
 
 

@@ -47,7 +47,7 @@ _PHASES = 32
 
 
 def detect_distinguishing(subject: Subject) -> Finding:
-    """Run the distinguishing test."""
+    """Run the test `distinguishing`, by events with a large ratio of probabilities."""
     with np.errstate(all="ignore"):  # outputs may be inf or NaN
         features = [_cut(name, score, subject) for name, score in _scores(subject).items()]
         return judge(choose(features, subject), subject, detector="distinguishing")
@@ -129,7 +129,7 @@ def _quantile_indices(size: int) -> NDArray[np.intp]:
 
 
 def detect_precision(subject: Subject) -> Finding:
-    """Run the precision attack."""
+    """Run the test `precision`, by the last bits of floats."""
     features: list[Feature] = []
     with np.errstate(all="ignore"):
         for index in subject.coordinates(_FEW_COORDINATES):
@@ -238,7 +238,7 @@ def _is_reachable(y: float, x: float, scale: float) -> bool:
 
 
 def detect_reachability(subject: Subject) -> Finding:
-    """Run the reachability attack."""
+    """Run the test `reachability`, by outputs that only one input can produce."""
     features: list[Feature] = []
     with np.errstate(all="ignore"):
         for index in subject.coordinates(_FEW_COORDINATES):

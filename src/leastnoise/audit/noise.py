@@ -52,7 +52,7 @@ _MOST_DIMENSION = 1000  # of outputs whose centres are compared
 
 
 def detect_noise(subject: Subject) -> Finding:
-    """Run the test of goodness of fit."""
+    """Run the test `noise`: are the outputs a fixed number plus the claimed noise?"""
     law = claimed_law(subject.claim, subject.dimension)
     claim = noise_of(subject.claim)
     finding = Finding(
@@ -195,7 +195,7 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) ->
 
 
 def detect_sensitivity(subject: Subject) -> Finding:
-    """Run the test of the sensitivity."""
+    """Run the test `sensitivity`: are the two centres of the outputs too far apart?"""
     sensitivity = subject.claim.sensitivity
     law = claimed_law(subject.claim, subject.dimension)
     in_a_norm = isinstance(sensitivity, L1 | L2 | Integer)

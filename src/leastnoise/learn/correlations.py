@@ -48,7 +48,7 @@ class MomentBox(NamedTuple):
     p: Interval
 
     def with_negative_y(self) -> MomentBox:
-        """The box of x and −y."""
+        """The box for the columns x and −y."""
         (b, b_end), (p, p_end) = self.b, self.p
         return self._replace(b=(-b_end, -b), p=(-p_end, -p))
 

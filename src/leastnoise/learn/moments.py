@@ -69,7 +69,7 @@ class Moments:
 
     @property
     def dimension(self) -> int:
-        """The number of released numbers."""
+        """The number of released numbers: the length of the vector v."""
         return self.counted + self.size * (self.size - 1) // 2 + self.variables
 
     @property

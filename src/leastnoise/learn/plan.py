@@ -134,17 +134,19 @@ class TrainingPlan:
 
     @property
     def predicted_noise(self) -> float:
-        """An upper bound dλB²/3 on the increase of the mean loss by noise and hidden directions.
+        """An upper bound on the increase of the mean loss by noise and hidden directions.
 
-        It holds for a quadratic loss, coefficients within B, and enough rounds.
+        It is `features`·`learnable`·`size`²/3, for a quadratic loss, coefficients of at most
+        `size`, and enough rounds.
         """
         return self.features * self.learnable * self.size**2 / 3
 
     @property
     def predicted_optimization(self) -> float:
-        """An upper bound dB²/2 · `reached` on the increase of the mean loss by too few rounds.
+        """An upper bound on the increase of the mean loss by too few rounds.
 
-        It is 0 if the rounds reach every direction that can be learnt.
+        It is `features`·`reached`·`size`²/2, or 0 if the rounds reach every direction that can be
+        learnt.
         """
         if self.reached <= self.learnable:
             return 0.0

@@ -375,7 +375,10 @@ class Mechanism:
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
-        """Bounds on μ² of all releases: the sensitivity's root is rounded down, then up."""
+        """A lower and an upper bound on the μ² of all releases.
+
+        They differ because the root in an l2 sensitivity is rounded down, and up.
+        """
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"

@@ -39,7 +39,8 @@ _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]
 class Witness:
     """Dual prices that prove a lower bound for noise on a lattice, in units of 2^−bits.
 
-    They are prices of the constraints of a linear program: minimise the loss of private noise.
+    They are prices of the constraints of the linear program that minimises the loss of private
+    noise.
 
     Notation: m = `cells` is the number of lattice points per sensitivity, n = `reach`, c = e^ε and
     i a lattice point. X is the noise in sensitivities, q_i = P(X = i/m), and cost_i = |i/m|^p its

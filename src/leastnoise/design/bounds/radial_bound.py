@@ -264,9 +264,9 @@ class _Moved:
 
     where P(|x| < e_i) decreases in r >= 1, and P(|x| < A_l(r)) increases: there cos(U, v) = −cos(θ
     − φ) with ω_l = cos θ, sin φ = (sin θ)/r. Boundaries e_i <= A_l(s) are "inside" for every r of
-    the cell, and e_i >= A_l(s + h) "outside"; the D of outside boundaries sum to one J. For the few
-    boundaries between, P(|x| < A_l(s)) at r = s + h is a lower bound, and P(|x| < A_l(s + h)) at r
-    = s + h an upper bound.
+    the cell, and e_i >= A_l(s + h) "outside". The falls at all outside boundaries add up to the
+    value of J_l just below the first of them. For the few boundaries between, P(|x| < A_l(s)) at r
+    = s + h is a lower bound, and P(|x| < A_l(s + h)) at r = s + h an upper bound.
     """
 
     def __init__(self, cells: int, prices: Wholes, omega: Floats, chunk: Wholes) -> None:

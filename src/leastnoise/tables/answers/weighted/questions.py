@@ -107,7 +107,7 @@ class NamedSums(Axis):
 
     @property
     def cells(self) -> int:
-        """Number of sums."""
+        """The number of sums, each of which is a cell of this axis."""
         return len(self.names)
 
     @property
