@@ -207,7 +207,7 @@ def of_ints(number: Fraction) -> Fraction:
 
 
 def _text_of(value: object) -> str | None:
-    """The decimal text of `value`; None if `value` is no number."""
+    """The decimal text of a float, a Decimal or a str; None for integers and other values."""
     if isinstance(value, float):  # also numpy.float64, whose repr is not a number
         return float.__repr__(value)
     if isinstance(value, str | Decimal):
