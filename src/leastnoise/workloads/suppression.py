@@ -1,7 +1,7 @@
 """Suppressed cells of tables that add up: no suppressed number follows from the shown ones.
 
-notation: a table is the set of attributes by which it is grouped, as a bit mask; B is the table of
-a cell c, and D ⊆ B are attributes with several keys.
+Notation: a table is the set of attributes by which it is grouped, as a bit mask. B is the table of
+a cell c, and D ⊆ B is a set of attributes with several keys.
 
 A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners take
 each attribute of D from either cell. Add 1 or −1 to each corner, with alternating signs, at one key
@@ -83,7 +83,7 @@ class Suppression:
 
     @cached_property
     def _boxes(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """For each table, the attributes D of its boxes, and the tables by all of these."""
+        """For each table, the attributes D of its boxes, and the published tables by all of D."""
         boxes: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         for table in self.tables:
             several = [i for i, size in enumerate(self.sizes) if table >> i & 1 and size > 1]
