@@ -93,7 +93,7 @@ def _all_shifts(question: Question) -> Sensitivity | None:
 
 
 def _task(question: Question) -> Task | VectorTask | None:
-    """The task for the linear program that bounds the loss; None if there is no such program."""
+    """The task of the linear program that bounds the loss; None if no program can bound it."""
     if not question.once:
         return None
     if question.dimension > 1:
@@ -143,7 +143,7 @@ class Candidate:
 
     @property
     def mae(self) -> float | None:
-        """The total mean absolute error E‖error‖₁ of a release; None without a closed form."""
+        """The expected sum of absolute errors of one release; None without a closed form."""
         return mae_of(self.mechanism)
 
     @property
@@ -286,7 +286,7 @@ class Comparison(Framed, Shown):
 
 
 def mae_of(mechanism: Mechanism) -> float | None:
-    """The total mean absolute error E‖error‖₁ of a mechanism; None without a closed form."""
+    """The expected sum of absolute errors of one release; None without a closed form."""
     try:
         return mechanism.mae
     except NotApplicable:

@@ -64,8 +64,9 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     docs/noise.md lists the other exceptions.
 
     Parameters beside the scale follow the family's source: steps and weights decay with ε
-    (`decay`), `truncated-laplace` has b = Δ/ε, kernels are a sensitivity apart, and `cactus` is
-    optimal in its own sense. Parameters that the source leaves open minimise `loss`.
+    (`decay`), `truncated-laplace` has the scale Δ/ε for a sensitivity Δ, kernels are a sensitivity
+    apart, and `cactus` is optimal in its own sense. Parameters that the source leaves open minimise
+    `loss`.
 
     In one dimension "l2" gives `laplace`, which is the same law. In several, "optimal" gives
     `optimal-radial`.
@@ -77,7 +78,8 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
         delta: Privacy budget δ, 0 ≤ δ < 1, in the same forms.
         sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
         dimension: Number of coordinates that are released together.
-        loss: Expected error to minimise: "mse" (E‖X‖₂²) or "mae" (E‖X‖₁).
+        loss: Expected error to minimise: "mse", the mean sum of squared errors of the coordinates,
+            or "mae", the mean sum of absolute errors.
         compositions: Number of releases that share the budget.
         sampling_rate: With a rate below 1, each release uses a Poisson sample that contains each
             record with that probability. Neighbours then differ by one added or removed record.
@@ -276,7 +278,7 @@ def least_noise(
         delta: Privacy budget δ, 0 ≤ δ < 1.
         sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
         dimension: Number of coordinates that are released together.
-        loss: Expected error to minimise: "mse" (E‖X‖₂²) or "mae" (E‖X‖₁).
+        loss: Expected error to minimise: "mse" or "mae", as in `calibrate`.
         compositions: Number of releases that share the budget.
         sampling_rate: Probability of a record to be in the Poisson sample of each release.
 
@@ -327,7 +329,7 @@ def privacy_profile(
     sampling_rate: Exact = 1,
     parameters: Mapping[str, Setting] | None = None,
 ) -> tuple[Interval, ...]:
-    """Enclose δ(ε) of noise with a given scale.
+    """Enclose the privacy profile δ(ε) of noise with a given scale.
 
     Args:
         noise: Name of the family, such as "gaussian".

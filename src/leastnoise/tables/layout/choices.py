@@ -79,8 +79,8 @@ def split_row_count(  # noqa: PLR0917 (one call)
 ) -> list[tuple[Component, ...]] | None:
     """Split the count of all rows into rows with and without a value; None if that can't help.
 
-    notation: q numbers of a cell are about the values of one column: their count c, and sums. m =
-    the rows without a value, w = √q, rounded down.
+    Let q numbers of a cell be about the values of one column: their count c, and sums. Let m be the
+    number of rows without a value, and w the root √q, rounded down to a multiple of 2^−8.
 
     A row moves the q numbers, each by up to 1, or m by 1, and never both. The count of all rows is
     c + m. So the body of a cell is the hull of a box of q numbers and a segment, instead of a box

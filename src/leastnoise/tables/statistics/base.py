@@ -64,7 +64,7 @@ Published = Mapping[tuple["Component", ...], Sequence[Floats]]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """A number that each row adds to a sum: 1 for counts, u = (x − centre)/radius for values.
+    """A number that each row adds to a sum: 1 for counts, u = (value − centre)/radius for values.
 
     All are in [−1, 1], except "without", which is 1/radius for a row without a value of the column:
     see `layout.choices`. A "square" is 2u² − 1, which fills [−1, 1] as u does; noise for u², which

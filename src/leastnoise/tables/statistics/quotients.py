@@ -1,8 +1,8 @@
 """Means and ratios: a noisy sum over a noisy count or sum, clamped to the range that bounds allow.
 
-notation: S = the numerator, n = the denominator, both noisy and scaled to their components; t and
-u = half975 of the noise of S and of n. The value is middle + scale·S/n, with S/n clamped to
-[least, most], its range without noise.
+Notation: S is the numerator and n the denominator, both noisy and in units of their components; σ_S
+and σ_n are the standard deviations of their noise. t and u are `half975` of the noise of S and of
+n. The value is middle + scale·S/n, with S/n clamped to [least, most], its range without noise.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _AMPLIFIED = 1e-12
 
 @final
 class Scale(NamedTuple):
-    """The range of S/n, and the map from S/n to values: see the module's notation."""
+    """The range [least, most] of S/n without noise, and the map middle + scale·S/n to values."""
 
     middle: float
     scale: float
@@ -219,7 +219,7 @@ class Quotient(Statistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """S/n: quotients of the same components are equal in this unit."""
+        """The quotient S/n, in which all quotients of the same components are equal."""
         middle, scale, *_ = self.scale_of(ingredients)
         return (value - middle) / scale
 
@@ -318,7 +318,7 @@ class Mean(ColumnStatistic, Quotient):
         return centred_value(spec, self.column), count_of(spec, self.column)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """S/n in [−1, 1], mapped to the bounds: their middle plus S/n times their half-width."""
+        """The range [−1, 1] of S/n, and the map to the bounds: middle plus S/n times half-width."""
         return Scale(middle=ingredients.middle, scale=ingredients.unit, least=-1.0, most=1.0)
 
 

@@ -41,7 +41,7 @@ class Numbers:
 
     @property
     def all(self) -> int:
-        """The number of a query's numbers, in all cells together."""
+        """The number of numbers in all cells together."""
         return self.cells * self.each
 
     @property
