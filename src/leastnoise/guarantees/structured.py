@@ -260,8 +260,8 @@ class CountingQueries(Sensitivity):
     def _worst_pairs(self, form: QuadraticForm) -> set[tuple[int, int]]:
         """Pairs (i, j), i >= j, at one of which the form is largest for replaced records.
 
-        i queries move by `bound` and j by −`bound`. notation: k = max_nonzero, N = i + j <= M =
-        min(2k, dimension), D = i − j. The form is αN + βD², where α >= 0 and β are `squares` and
+        i queries move by `bound` and j by −`bound`. Let k = max_nonzero, N = i + j <= M = min(2k,
+        dimension) and D = i − j. The form is αN + βD², where α >= 0 and β are `squares` and
         `summed` times bound². For β >= 0 the worst D is min(N, 2k − N), the largest; the form is
         then convex in N on [0, k] and on [k, M], so an end is the worst. For β < 0 the worst D is 0
         or 1, by the parity of N, and the worst N is M or M − 1.
@@ -390,7 +390,7 @@ def _check_points(
 @final
 @record(kw_only=False)
 class Vertices(Sensitivity):
-    """All shifts in the convex hull of ±points; the points are the vectors that a person can add.
+    """All shifts in the convex hull of `points`, the vectors that a person can add, and −`points`.
 
     Args:
         points: Points of one positive dimension, as rows of exact numbers, not all 0.

@@ -61,7 +61,10 @@ def find_best_possible(
 
 
 def bound_by_volume(question: Question) -> LowerBound | None:
-    """A lower bound on the loss at δ = 0, from the volume of the shifts; it takes milliseconds."""
+    """A lower bound on the loss from the volume of the shifts; it takes milliseconds.
+
+    None if δ > 0, for several releases or samples, or if no bound is known for these shifts.
+    """
     shifts = _all_shifts(question)
     if question.budget.delta or shifts is None or not question.once:
         return None

@@ -173,8 +173,8 @@ class WorkloadNoise:
         The noisy sums are multiples of the mechanism's grid. The cells are estimated from them by
         least squares, rounded to 2^−16 of that grid. Each answer is a query of the estimated cells,
         computed exactly and rounded once, to the nearest double. All of this is post-processing. So
-        answers add up like the queries. With noise in the cells they are whole if the queries'
-        weights are whole.
+        answers add up like the queries. They are whole if the cells have geometric or
+        discrete-staircase noise, and the queries' weights are whole.
 
         Args:
             values: Counts in the cells, shape (cells,), in the forms that `Mechanism.release`

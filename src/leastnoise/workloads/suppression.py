@@ -137,7 +137,10 @@ class Suppression:
     def _cheapest_in(
         self, spans: Sequence[slice], table: int, cell: Sequence[int], costs: Mapping[int, Floats]
     ) -> tuple[float, Cell]:
-        """`_cheapest` among opposite corners within `spans`, a range of keys of each attribute."""
+        """The least cost of a box whose opposite corner is within `spans`, and this corner.
+
+        `spans` has a range of keys for each attribute.
+        """
         axes, tables = self._boxes[table]
         kept = [slice(at, at + 1) for at in cell]
         spans = [

@@ -404,7 +404,7 @@ class TreeStrategy:
         check_next_leaf(self.noise, trees=self.groups)
 
     def start_sums(self) -> OpenSums:
-        """The partial sums of a tree before its first cell."""
+        """The partial sums of a tree's noise before its first cell is drawn."""
         return start_sums(self.noise)
 
     def draw_next(self, leaf: int, sums: Sequence[OpenSums], entropy: Entropy) -> list[int]:
@@ -412,7 +412,7 @@ class TreeStrategy:
         return draw_next_leaf(self.noise, leaf, sums, entropy)
 
     def sums_after(self, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
-        """The partial sums of a tree after cell number `leaf`, whose noise is `drawn`."""
+        """The partial sums of a tree's noise after cell number `leaf`, whose noise is `drawn`."""
         return sums_after(self.noise, leaf, sums, drawn)
 
     def bound(self, budget: Budget, *, largest: bool = False) -> float:

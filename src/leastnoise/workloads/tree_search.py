@@ -138,7 +138,10 @@ def _best_shares(
 
 
 def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
-    """Yield even trees of 1 to `deepest` levels with about equal branches and enough cells."""
+    """Yield even trees of 1 to `deepest` levels with at least `counts` cells.
+
+    The branches of a tree are about equal, and it has few more cells than needed.
+    """
     for levels in range(1, deepest + 1):
         b = next(b for b in range(2, counts + 2) if b**levels >= counts)
         first = -(-counts // b ** (levels - 1))

@@ -50,9 +50,9 @@ def _most(most: int | None, *, name: str, record: Counts) -> int:
 class Counts(OneSided):
     """The moves of counts of d conditions by one row, which meets at most k of them.
 
-    notation: d = queries, k = most (default d), b = bound. T is the set of all x in [0, b]^d with Σ
-    x_i <= k·b; its gauge is g(y) = max(max y_i, Σ y_i/k)/b. P(x) = g(x⁺), Q(x) = g(x⁻). Raises
-    InvalidArgument unless 1 <= k <= d <= 100,000, and if 1 < k < d and k·d > 1,000,000.
+    Let d = `queries`, k = `most` (default d) and b = `bound`. T is the set of all x in [0, b]^d
+    with Σ x_i <= k·b; its gauge is g(y) = max(max y_i, Σ y_i/k)/b. P(x) = g(x⁺), Q(x) = g(x⁻).
+    Raises InvalidArgument unless 1 <= k <= d <= 100,000, and if 1 < k < d and k·d > 1,000,000.
 
     >>> Counts(queries=3, most=2).powers([Fraction(1), Fraction(1), Fraction(-1)], 1)
     (Fraction(1, 1), Fraction(1, 1))
@@ -155,7 +155,7 @@ class Counted(OneSided):
     """The moves of numbers and a row count: the hull of 0 and T₀ × {bound}.
 
     A row moves the numbers by a vector of T₀ = `of`, and adds `bound` to the row count, which is
-    the last coordinate. notation: g₀ is the gauge of T₀; P₀ and Q₀ are P and Q of T₀ at the other
+    the last coordinate. Let g₀ be the gauge of T₀. P₀ and Q₀ are P and Q of T₀ at the other
     coordinates; n is the last coordinate divided by `bound`. The cone of the set is {g₀(a) <= n},
     so P = max(P₀, Q₀ + n) and Q = P − n. Raises InvalidArgument unless bound > 0.
 
@@ -294,8 +294,8 @@ class CountedSums(OneSided):
     Coordinates run cell by cell, the count first. With no sums T is `Counts` with most = 1. Raises
     InvalidArgument unless bounds > 0 and there are 1 to 100,000 cells.
 
-    notation: M_j = max(|c_j|, max_i |y_ji|), α_j = (M_j + c_j)/2 and β_j = (M_j − c_j)/2. P = Σ α_j
-    and Q = Σ β_j (theory/bodies.md §3, "Signs for sums and means").
+    Let M_j = max(|c_j|, max_i |y_ji|), α_j = (M_j + c_j)/2 and β_j = (M_j − c_j)/2. P = Σ α_j and Q
+    = Σ β_j over all cells (theory/bodies.md §3, "Signs for sums and means").
 
     >>> means = CountedSums(cells=2, bounds=[1, 30])
     >>> means.holds([1, -30, 0, 0]), means.holds(["0.5", 30, 0, 0])

@@ -204,7 +204,7 @@ class Layout(TableShape):
 
     @property
     def _shifts(self) -> Shifts:
-        """The shifts by one unit: added or removed, or replaced by another."""
+        """The shifts by one unit, which is added or removed, or replaced, as `neighbours` says."""
         replaces = self.neighbours == "replace-one"
         return self.bounding.replaced if replaces else self.bounding
 

@@ -104,8 +104,8 @@ class Spread(ColumnStatistic):
         """The four columns, as functions of V = m − a²; if n <= 0, V is ½, whatever S and Q are.
 
         m is clamped to at most 1, its largest value without noise, and V to [0, 1]. The standard
-        deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n =
-        (2a² − Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` cuts it to the largest of any law.
+        deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n = (2a² −
+        Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` limits it to the largest that any law has.
         """
         total, square, count = numbers
         positive = count > 0

@@ -87,7 +87,7 @@ class Total(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The standard deviation in every cell; noises of a cell's two numbers are uncorrelated."""
+        """The standard deviation of the weighted sum; the noise of two numbers is uncorrelated."""
         del rows
         return math.hypot(
             *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))
@@ -95,7 +95,7 @@ class Total(ColumnStatistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """The half-width, which is the same in every cell."""
+        """The largest half-width of all cells; it doesn't depend on the number of rows."""
         del rows
         return float(np.max(self._half_width(ingredients)))
 
