@@ -200,7 +200,8 @@ def find_threshold(
     """The certificate with the smallest proved threshold, a multiple of the grid.
 
     On a coarse grid it also has the largest probability of publishing one step below. Raises
-    NotCertified if no threshold up to `most` is proved; the search ends at about twice `most`.
+    NotApplicable if the grid isn't known. Raises NotCertified if no threshold up to `most` is
+    proved; the search ends at about twice `most`.
     """
     grid = noise.grid
     if grid is None:

@@ -216,7 +216,10 @@ class CountEllipse(Geometry):
 @final
 @record()
 class Blocks(Geometry):
-    """A `CountEllipse` with a record count, the same for each of `groups` disjoint groups."""
+    """A `CountEllipse` with a record count, the same for each of `groups` disjoint groups.
+
+    Raises InvalidArgument if the ellipse is malformed or has no record count.
+    """
 
     kind: ClassVar[str] = "blocks"
     groups: int = field(converter=A_DIMENSION)
@@ -285,7 +288,10 @@ def _check_square(
 @final
 @record()
 class Matrix(Geometry):
-    """Any invertible matrix W, given by rows of exact numbers; for up to 200 coordinates."""
+    """Any invertible matrix W, given by rows of exact numbers; for up to 200 coordinates.
+
+    Raises InvalidArgument if the matrix isn't square, is too large or is nearly singular.
+    """
 
     kind: ClassVar[str] = "matrix"
     rows: FractionRowsField = field(converter=takes(_check_square))

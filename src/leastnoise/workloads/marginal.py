@@ -34,9 +34,10 @@ MOST_CELLS = 2**16
 @final
 @dataclass(frozen=True, kw_only=True)
 class Marginals(TableLattice):
-    """Attributes with numbers of keys `sizes`, and the published `tables`, as distinct bit masks.
+    """The published `tables` by any of several attributes, as distinct bit masks.
 
-    With `total_is_known` the sum of all cells is public, and gets no noise.
+    `sizes` are the numbers of keys of the attributes. With `total_is_known` the sum of all cells is
+    public, and gets no noise.
     """
 
     @property

@@ -41,9 +41,10 @@ _NEAR = 8
 @final
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """Attributes with numbers of keys `sizes`, and the published `tables` as bit masks.
+    """The published `tables` in which cells are suppressed, as bit masks of the attributes.
 
-    With `total_is_known` the sum of all cells is public.
+    `sizes` are the numbers of keys of the attributes. With `total_is_known` the sum of all cells is
+    public.
     """
 
     sizes: tuple[int, ...]
@@ -66,7 +67,10 @@ class Suppression:
         return {table: (cost == 0).reshape(-1) for table, cost in costs.items()}
 
     def find_open(self, hidden: Mapping[int, Bools]) -> int | None:
-        """A table with a suppressed cell that has no box of suppressed cells; None if all have."""
+        """Find a table with a suppressed cell that has no box of suppressed cells.
+
+        None if each suppressed cell of each table has such a box.
+        """
         costs = {
             table: np.where(hidden[table], 0.0, 1.0).reshape(self._shape(table))
             for table in self.tables

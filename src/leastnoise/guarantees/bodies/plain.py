@@ -41,7 +41,7 @@ MOST_BOUNDS = 10_000
 
 
 def positive_bounds(bounds: Sequence[Exact], *, name: str = "bounds") -> tuple[Fraction, ...]:
-    """Read the bounds exactly; raises InvalidArgument unless there are 1 to 10,000, each > 0."""
+    """Read 1 to 10,000 bounds exactly; raises InvalidArgument unless each is positive."""
     given = _validate.items(bounds, name=name, like=NUMBERS)
     if not 1 <= len(given) <= MOST_BOUNDS:
         raise InvalidArgument(
@@ -109,7 +109,7 @@ class _Intervals(Body):
 class Segment(_Intervals):
     """The interval [−bound, bound]: N(x) = |x|/bound.
 
-    Raises InvalidArgument unless bound > 0.
+    Raises InvalidArgument unless 1e-140 <= bound <= 1e140.
 
     >>> Segment(bound=2).gauge(["-0.5"])
     Fraction(1, 4)
@@ -127,7 +127,7 @@ class Segment(_Intervals):
 class Box(_Intervals):
     """All points x with |x_i| <= bounds[i] for each coordinate i: N(x) = max_i |x_i|/bounds[i].
 
-    Raises InvalidArgument unless there are 1 to 10,000 bounds, each > 0.
+    Raises InvalidArgument unless there are 1 to 10,000 bounds, each from 1e-140 to 1e140.
 
     >>> Box(bounds=[1, 2]).gauge([1, -3])
     Fraction(3, 2)
@@ -140,7 +140,9 @@ class Box(_Intervals):
 @final
 @record()
 class Ball(Body):
-    """All points x with ‖x‖₂ <= bound: N(x) = ‖x‖₂/bound. Raises InvalidArgument unless bound > 0.
+    """All points x with ‖x‖₂ <= bound: N(x) = ‖x‖₂/bound.
+
+    Raises InvalidArgument unless 1e-140 <= bound <= 1e140.
 
     >>> Ball(bound=5, coordinates=2).gauge([3, 4])
     Fraction(1, 1)
@@ -244,7 +246,7 @@ class Polygon(Body):
     Its gauge is N(x) = max n·x over the normals n of the edges; a normal has n·v = 1 for all points
     v of its edge. `points` keeps one vertex of each pair v, −v, counterclockwise from the vertex
     with the smallest first coordinate. Raises InvalidArgument unless there are 1 to 10,000 points,
-    with two coordinates each, not all on one line through 0.
+    with two coordinates each, not all on one line through 0, whose hull has at most 400 corners.
 
     >>> Polygon(points=[[1, 1], [1, 0], [0, 1], ["0.3", "0.3"]]).gauge([1, -1])
     Fraction(2, 1)

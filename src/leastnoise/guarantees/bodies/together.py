@@ -102,7 +102,7 @@ class Together(Body):
         return shares.combine_floats(values, exponent=self.exponent)
 
     def volume(self) -> arb:
-        """The volume: the product of |K_i|·r_i^D_i·Γ(D_i/p + 1) over all i, over Γ(D/p + 1)."""
+        """The product over all i of |K_i|·r_i^D_i·Γ(D_i/p + 1), divided by Γ(D/p + 1)."""
         result = 1 / shares.gamma(self.dimension, rise=1, exponent=self.exponent)
         for body, radius in zip(self.bodies, self.radii, strict=True):
             d = body.dimension
@@ -131,11 +131,12 @@ class Together(Body):
         return np.concatenate(moments_of_blocks)
 
     def _factor(self, body: Body, radius: Fraction, order: int) -> float:
-        """The ratio of a block's moment under the uniform law of K to the moment for K_i alone.
+        """The factor that turns a moment of K_i into the moment of the same coordinate in K.
 
-        `order` is 1 or 2. The ratio compares the means of N_i(U_i)^order, where U_i are the block's
-        coordinates of U. N(U) ~ Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where
-        B ~ Beta(D_i/p, (D − D_i)/p).
+        `order` is 1 for first moments, 2 for second moments. The factor is the ratio of the means
+        of N_i(U_i)^order under both uniform laws, where U_i are the block's coordinates. N(U) ~
+        Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where B ~ Beta(D_i/p, (D −
+        D_i)/p).
         """
         d, part = self.dimension, body.dimension
         with precision(PLAIN_BITS):

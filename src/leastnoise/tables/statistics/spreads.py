@@ -94,7 +94,7 @@ class Spread(ColumnStatistic):
 
     @final
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The value, its square and the count; a mean has the same value and count."""
+        """The components of the value, its square and the count; a mean shares value and count."""
         del by_row
         value = centred_value(spec, self.column)
         return value, replace(value, kind="square"), count_of(spec, self.column)

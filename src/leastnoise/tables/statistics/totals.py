@@ -360,7 +360,7 @@ class CountOverLimits(ClippingCount):
         return (OVER_LIMITS,)
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Yield a problem if a row is a unit, or there are no limits on rows or groups."""
+        """Yield a problem if a row is a unit, or if all limits of the query are norms."""
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
         elif spec.limits(query).given and not spec.limits(query).counted:

@@ -35,7 +35,7 @@ class InBall(Shifts):
 
     @property
     def most_groups(self) -> None:
-        """No limit: a unit counts in all its cells."""
+        """None, since a unit counts in all its cells."""
         return
 
     @property
