@@ -95,7 +95,7 @@ class PlanCertificate:
     There are two rules. RULE is basic composition: the ε and the δ of all draws' budgets add up to
     at most the budget's ε and δ, in exact fractions. With COMPOSED they may add up to more, but the
     laws of all draws together have at most the budget's δ at its ε. Certificates for unlisted
-    groups, keys, quantiles, limits and selected groups have no such law: they always count with
+    groups, keys, quantiles, limits and selected groups have no such law. They always count with
     their own budgets, and the other draws together meet the rest.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The

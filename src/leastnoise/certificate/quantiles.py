@@ -1,8 +1,8 @@
 """A certificate for quantiles that permute-and-flip chooses among public candidates.
 
 No noise is added to any number. A candidate's score is the number of rows by which it misses the
-quantile. The candidate with the smallest λ·score − E is published, where E is a random exponential
-for each candidate and λ a fixed rate (McKenna & Sheldon 2020; theory/release.md §10).
+quantile. The candidate with the smallest λ·score − E is published (McKenna & Sheldon 2020;
+theory/release.md §10). Here E is a random exponential for each candidate, and λ a fixed rate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Certificates for unlisted groups: publishing rows above a threshold, or keys alone.
 
-The keys of unlisted groups are data. A group without units can't be named; a group with a single
+The keys of unlisted groups are data. A group without units can't be named. A group with a single
 unit is published only with a small probability, which counts as δ (theory/release.md §9). There are
-two ways: a group's noisy row is published if its noisy count reaches a threshold; or only its key
-is published, with a probability that depends on its number of units, by a coin of its own.
+two ways. A group's noisy row is published if its noisy count reaches a threshold. Or only its key
+is published, by a coin of its own, with a probability that depends on its number of units.
 """
 
 from __future__ import annotations

@@ -182,9 +182,9 @@ class CountEllipse(Geometry):
     def _entries(self) -> tuple[float, float, float, float]:
         """The four different entries of A·Aᵀ, in units of X's variance.
 
-        They are the noise's variance in a sum, its covariance of two sums, its covariance of a sum
-        and the record count, and its variance in the record count. The last two are 0 without a
-        record count.
+        They are the variance of the noise in a sum, its covariance between two sums, its covariance
+        between a sum and the record count, and its variance in the record count. The last two are 0
+        without a record count.
         """
         d, h = self.queries, self.shared / (1 + self.queries * self.shared)
         lean, spread = Fraction(0), Fraction(0)

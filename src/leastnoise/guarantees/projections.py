@@ -13,9 +13,9 @@ since noise need not hide the hull.
 | a record of [0, b]^d, at most k not 0, added or removed | j <= k | b^j((n + 1)n^j − n(n − 1)^j) |
 | the same, replaced by another | j <= min(2k, d) | (nb)^j Σ_p C(j, p), j − k <= p <= k |
 
-Notation: v is a shift of d numbers, b the bound on its length or on an entry, and k the largest
-number of entries that aren't 0. ω_j is the volume of the unit ball of R^j. The second column says
-for which j the formula holds.
+Notation: v is a shift of d numbers, and b the bound on its length or on an entry. At most k entries
+aren't 0. ω_j is the volume of the unit ball of R^j. The second column says for which j the formula
+holds.
 
 i added and n − i removed records fill the cube [−(n − i)b, ib]^j. The intersection of two of these
 cubes lies in the cubes between them. So the volume of all is the sum of their volumes minus the
@@ -55,8 +55,8 @@ class Projections:
     """The moves of any j of the released numbers, for j from 1 to `largest`.
 
     `numbers` is the number of released numbers, `bound` is b in the module's table, and `nonzero`
-    is k. The moves have the same volume for every set of j numbers that the lower bound on noise
-    considers, and each number is in equally many of these sets.
+    is k. The lower bound on noise considers some sets of j numbers. The moves have the same volume
+    for each of these sets, and each number is in equally many of them.
     """
 
     shape: MoveShape

@@ -4,8 +4,8 @@ Notation: A is the strategy, a matrix with one row for each sum and one column a
 x lists the numbers of rows in the cells. Each row of a unit adds 1 to at most one cell, and a unit
 has at most R rows. Noise is added to A x. A unit that is added or removed moves A x by at most
 R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves A x by at most R times the larger
-of max ‖a_j‖ and max ‖a_i − a_j‖: all its rows may move from cell j to cell i, or come from outside
-all cells. These maxima are computed in integers.
+of max ‖a_j‖ and max ‖a_i − a_j‖. For all its rows may move from cell j to cell i, or come from
+outside all cells. These maxima are computed in integers.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ class CountingQueries(Sensitivity):
 
         i queries move by `bound` and j by −`bound`. Let k = max_nonzero, N = i + j <= M = min(2k,
         dimension) and D = i − j. The form is αN + βD², where α >= 0 and β are `squares` and
-        `summed` times bound². For β >= 0 the worst D is min(N, 2k − N), the largest; the form is
+        `summed` times bound². For β >= 0 the worst D is min(N, 2k − N), the largest. The form is
         then convex in N on [0, k] and on [k, M], so an end is the worst. For β < 0 the worst D is 0
         or 1, by the parity of N, and the worst N is M or M − 1.
         """
@@ -435,7 +435,7 @@ class Vertices(Sensitivity):
 class Within(Sensitivity):
     """All shifts in `hull`, a body of `leastnoise.guarantees.bodies`.
 
-    For example, a person has at most 5 rows, each in one of 18 cells, where a row adds 1 to a count
+    For example, a person has at most 5 rows, each in one of 18 cells. There a row adds 1 to a count
     and at most 1 to a sum. Such a person moves 36 numbers by a vector of five times the hull of 18
     squares:
 

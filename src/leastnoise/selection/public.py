@@ -63,10 +63,10 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     releases of a family whose only parameter is its scale the limit is about 1e-4 (l2: 1e-9).
     docs/noise.md lists the other exceptions.
 
-    Parameters beside the scale follow the family's source: steps and weights decay with ε
-    (`decay`), `truncated-laplace` has the scale Δ/ε for a sensitivity Δ, kernels are a sensitivity
-    apart, and `cactus` is optimal in its own sense. Parameters that the source leaves open minimise
-    `loss`.
+    Parameters beside the scale follow the family's source. Steps and weights decay with ε
+    (`decay`), and kernels are a sensitivity apart. `truncated-laplace` has the scale Δ/ε for a
+    sensitivity Δ. `cactus` is optimal in its own sense. Parameters that the source leaves open
+    minimise `loss`.
 
     In one dimension "l2" gives `laplace`, which is the same law. In several, "optimal" gives
     `optimal-radial`.
@@ -138,9 +138,9 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     follows from the volume of the shifts. At δ > 0 there is one for a single number, found together
     with the best noise; for a vector only with `bound`.
 
-    Spherical families whose search takes seconds are skipped, with the reason, if noise in the
-    shape of the sensitivity is far ahead of `l2` and `gaussian`. A family that `parameters` names
-    is always searched.
+    Some spherical families take seconds to search. They are skipped, with the reason, if noise in
+    the shape of the sensitivity is far ahead of `l2` and `gaussian`. A family that `parameters`
+    names is always searched.
 
     Args:
         epsilon: Privacy budget ε ≥ 0, as in `calibrate`.

@@ -223,12 +223,12 @@ def workload(
 ) -> WorkloadNoise:
     """Find noise with the least total variance for linear queries about public cells.
 
-    Tries noise in the cells (geometric, discrete-staircase, Laplace and Gaussian), Laplace noise in
-    the answers (if the queries' numbers have at most 24 bits), Laplace noise in cells and sums of
-    cells (a p-identity), and for δ > 0 Gaussian noise in the best sums. Returns the strategy with
-    the smallest root-mean-square standard deviation, the figures of the others, and a proved bound
-    that no additive noise is below. The p-identity may not be the best one; the bound limits how
-    much better another can be. For 1,000 cells it takes about a minute.
+    Tries noise in the cells: geometric, discrete-staircase, Laplace and Gaussian. Tries Laplace
+    noise in the answers, if the queries' numbers have at most 24 bits, and in cells and sums of
+    cells (a p-identity). For δ > 0 it also tries Gaussian noise in the best sums. Returns the
+    strategy with the smallest root-mean-square standard deviation, the figures of the others, and a
+    proved bound that no additive noise is below. The p-identity may not be the best one; the bound
+    limits how much better another can be. For 1,000 cells it takes about a minute.
 
     Args:
         queries: The matrix of queries, shape (questions, cells), at most 10,000 questions and 1,000

@@ -1,7 +1,7 @@
 """Contrasts of a table, in whole numbers: the information that tables by fewer attributes lack.
 
-Gaussian noise in contrasts alone costs less of the budget than noise in the tables (Xiao, He,
-Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by √p_A, and A by 1.
+Gaussian noise in contrasts alone costs less of the budget than noise in the tables. For a row moves
+the contrasts of table A by √p_A, and A by 1 (Xiao, He, Zhang & Kifer 2023, ResidualPlanner).
 
 Notation: n_i are the `sizes` of the attributes of a table A, its numbers of keys, and v lists the
 numbers of A. For an attribute of n keys, h_k = (1, …, 1, −k, 0, …, 0) with k ones, k = 1 … n − 1.

@@ -1,7 +1,7 @@
 """Tables that add up, from noise in some of them: the least squares estimate and its variances.
 
 Notation: attribute i has n_i keys, i = 1 … d. A table is the set of attributes by which it is
-grouped, as a bit mask: 0 is the total and 2^d − 1 the table of all cells. N is the number of all
+grouped, as a bit mask. 0 is the total and 2^d − 1 the table of all cells. N is the number of all
 cells, and x the array of the cells. n_B is the product of n_i, and r_B the product of n_i − 1, over
 the attributes i of table B. P_A x is the part of table A that tables by fewer attributes lack; P_A
 is a projection. τ_M is 1/variance of a number of the measured table M, and 0 if M isn't measured.

@@ -1,7 +1,7 @@
 """Proved lower bounds on the variances in tables that add up, for any additive noise.
 
-Notation: as in `marginal`, N is the number of all cells, v_B the variance of a number of the
-published table B, and r_A the number of contrasts of table A. θ_A is the information about P_A x,
+Notation, as in `marginal`: N is the number of all cells, and v_B the variance of a number of the
+published table B. r_A is the number of contrasts of table A. θ_A is the information about P_A x,
 the part of A that tables by fewer attributes lack; θ lists it for every table. w_B is the weight of
 the published table B, and W the sum of all weights. Proofs: theory/marginals.md §4.
 """
@@ -93,7 +93,7 @@ def bound(
     *Proof.* Σ w_B ln v_B is convex in the vector of all t_A = ln θ_A, so it is above its tangent at
     any t. The tangent is taken at the Gaussian optimum, in floats; its slope in t_A is −g_A, where
     Σ g_A = W. In units of the least variance of noise for one number, private noise has Σ p_A
-    e^(t_A) <= 1, so that −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N. With a known
+    e^(t_A) <= 1. So −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N. With a known
     total, A isn't the total and p_A = 2r_A/(N − 1).
     """
     theta = gaussian_optimum(marginals, list(map(float, weights)))

@@ -189,8 +189,8 @@ class Nested(TableLattice):
     def node_variances(self, information: Floats) -> list[Floats]:
         """The variance of the estimate of each P_A at each node, an array (nodes, masks) per level.
 
-        They follow from the root down: a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v,
-        where V is the variance and `_Climb` defines a and q. A variance is infinite where nothing
+        They follow from the root down: a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v.
+        Here V is the variance, and `_Climb` defines a and q. A variance is infinite where nothing
         is measured.
         """
         climb = self._climb(self._weights(information))
@@ -325,9 +325,8 @@ class _Climb:
 def _combine(weights: Floats, below: Floats) -> Floats:
     """The variance of each node's estimate from its own measurement and its children's sum.
 
-    It is 1/(w + 1/q), where `weights` are w, the information of the measurement, shape (masks,),
-    and `below` is q, the variance of the sum, shape (nodes, masks). It is infinite if w = 0 and q =
-    ∞.
+    It is 1/(w + 1/q). `weights` are w, the information of the measurement, shape (masks,). `below`
+    is q, the variance of the sum, shape (nodes, masks). It is infinite if w = 0 and q = ∞.
     """
     with np.errstate(divide="ignore"):
         return 1 / (weights[None, :] + 1 / below)

@@ -1,12 +1,12 @@
 """Whole-number noise on a tree, for tables that are sums of its cells: the laws of their numbers.
 
 A table has one of three forms: the nodes of a level (`Nodes`), sums of the first cells
-(`Prefixes`), or sums over some columns of a tree that has a level for each (`Crossed`). Each form
-computes the variances and the laws of its numbers.
+(`Prefixes`), or sums over columns (`Crossed`). In the last form the tree has a level for each
+column. Each form computes the variances and the laws of its numbers.
 
-Notation: level 0 of a tree is its root, and the cells are its last level. A tree is even if all
-nodes of a level have equally many children; `branches` are these numbers for each level. S_g is the
-sum of the noise in the first g cells, and T the sum of the noise in all cells; Var is the variance.
+Notation: level 0 of a tree is its root, and the cells are its last level. In an even tree all nodes
+of a level have equally many children, and `branches` lists these numbers. S_g is the sum of the
+noise in the first g cells, T the sum in all cells, and Var the variance.
 """
 
 from __future__ import annotations

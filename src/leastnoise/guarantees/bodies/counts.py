@@ -105,8 +105,9 @@ class Counts(OneSided):
 
         weights[s] = d!·V_s·V_(d−s)·b^d, where V_s is the volume of the set T_s of `CappedCubes`.
         Given s, a coordinate is above 0 with probability s/d. Divided by b, it is then P times a
-        coordinate of a random point on the boundary of T_s: a uniform point of T_s divided by its
-        gauge. That raises the second moment by the factor (s + 2)/s and the first by (s + 1)/s.
+        coordinate of a random point on the boundary of T_s. This point is a uniform point of T_s,
+        divided by its gauge. That raises the second moment by the factor (s + 2)/s and the first by
+        (s + 1)/s.
         """
         d = self.queries
         cubes = capped_cubes(largest=d, cap=self.most)

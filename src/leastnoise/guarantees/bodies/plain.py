@@ -246,7 +246,8 @@ class Polygon(Body):
     Its gauge is N(x) = max n·x over the normals n of the edges; a normal has n·v = 1 for all points
     v of its edge. `points` keeps one vertex of each pair v, −v, counterclockwise from the vertex
     with the smallest first coordinate. Raises InvalidArgument unless there are 1 to 10,000 points,
-    with two coordinates each, not all on one line through 0, whose hull has at most 400 corners.
+    with two coordinates each, not all on one line through 0. Their hull may have at most 400
+    corners.
 
     >>> Polygon(points=[[1, 1], [1, 0], [0, 1], ["0.3", "0.3"]]).gauge([1, -1])
     Fraction(2, 1)

@@ -2,7 +2,7 @@
 
 Notation: T is the one-sided set `of`, D its dimension. P(x) and Q(x) are the least multiples of T
 that must be added and removed to move by x. N is the gauge of the body. U is a random point that is
-uniform in the body, and U_i its coordinate i; P and Q without an argument are P(U) and Q(U). s is
+uniform in the body, and U_i its coordinate i. P and Q without an argument are P(U) and Q(U). s is
 the shape and weights[s] the weight of `VolumeSplit`; γ_s is defined there, and t = D − s.
 """
 
@@ -224,8 +224,8 @@ class Differences(_OfOneSided):
 class _Uniform:
     """The law of the shape s, and the moments of P and Q given s, for a uniform point of a body.
 
-    `shares[s]` is the probability of s. `pp`, `pq` and `qq` are the means of P², PQ and Q² given s;
-    `p` and `q` the means of P and Q; `apart` the mean of |P − Q|.
+    `shares[s]` is the probability of s. `pp`, `pq` and `qq` are the means of P², PQ and Q² given s.
+    `p` and `q` are the means of P and Q, and `apart` is the mean of |P − Q|.
     """
 
     shares: Balls

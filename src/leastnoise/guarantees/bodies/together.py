@@ -327,8 +327,9 @@ class Jointly(OneSided):
     def _factors(self, size: int) -> list[arb]:
         """The factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)) for each shape s = 0 … size and t = size − s.
 
-        They make weights of blocks multiply: `pieces` divides each block's weights by its factors,
-        convolves them over the blocks, and multiplies the result by the factors of the whole.
+        With them the weights of blocks multiply. `pieces` divides each block's weights by its
+        factors, convolves them over the blocks, and multiplies the result by the factors of the
+        whole.
         """
         ratios = [
             ball(s + 1).gamma() / shares.gamma(s, rise=1, exponent=self.exponent)

@@ -1,6 +1,6 @@
 """Means and ratios: a noisy sum over a noisy count or sum, clamped to the range that bounds allow.
 
-Notation: S is the numerator and n the denominator, both noisy and in units of their components; σ_S
+Notation: S is the numerator and n the denominator, both noisy and in units of their components. σ_S
 and σ_n are the standard deviations of their noise. t and u are `half975` of the noise of S and of
 n. The value is middle + scale·S/n, with S/n clamped to [least, most], its range without noise.
 """
@@ -179,8 +179,9 @@ class Quotient(Statistic):
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
         the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
-        widest if one end just meets a bound, S + t = n − u: its width is (t + u)/(n + u) if S >= t
-        there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if n <= u.
+        widest if one end just meets a bound, S + t = n − u. Half of its width is then (t + u)/(n +
+        u) if S >= t there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if
+        n <= u.
         """
         scaled = self.scale_of(ingredients)
         n = self._denominator(ingredients, rows)
@@ -331,7 +332,7 @@ class Ratio(Quotient):
     bias the ratio. The exception is a ratio over `count`, which counts all rows: every row counts
     in it. A ratio over a count is at most the largest absolute value that the bounds of a allow. It
     is at least 0 unless a may be negative. A ratio of two sums is unbounded, and if the interval of
-    n reaches 0, so is the ratio's interval.
+    the denominator reaches 0, so is the ratio's interval.
     """
 
     above: Sum

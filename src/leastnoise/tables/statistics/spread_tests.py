@@ -1,6 +1,6 @@
 """Confidence sets of variances: a test of each possible variance together with each mean.
 
-Notation: u is a value scaled to [−1, 1]; n, S and Q are the noisy sums of 1, u and 2u² − 1, with
+Notation: u is a value scaled to [−1, 1]. n, S and Q are the noisy sums of 1, u and 2u² − 1, with
 the noise Z, X and Y. â = |S|/n and V̂ = (1 + Q/n)/2 − â² are the estimates of the mean and the
 variance.
 
@@ -14,9 +14,9 @@ some mean such that neither this test nor the test of means (`fieller`, at 99.5 
 the true pair is rejected with at most 5 %. Only the upper end depends on the test of means, by (a −
 â)², which is small compared to c/n if there are many values.
 
-c rises with the size of each of its three weights (Anderson's inequality, since the law of each
-noise given the others is symmetric and falls away from 0). So within a box of |a| and V it is at
-most c of the largest weights there. The sign of S doesn't matter, since â uses its size.
+c rises with the size of each of its three weights, by Anderson's inequality: the law of each noise
+given the others is symmetric and falls away from 0. So within a box of |a| and V it is at most c of
+the largest weights there. The sign of S doesn't matter, since â uses its size.
 """
 
 from __future__ import annotations

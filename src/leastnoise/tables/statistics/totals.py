@@ -164,8 +164,8 @@ def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, 
 class Count(Total):
     """`count` of rows, or `count(column)` of rows with a value.
 
-    In a query with means of a column, the count of all rows may be computed as the sum of two
-    counts: of rows with and without a value (see `layout.choices`).
+    In a query with means of a column, the count of all rows may be the sum of two counts, of rows
+    with and without a value: see `layout.choices`.
     """
 
     kind: ClassVar[str] = "count"
@@ -208,9 +208,9 @@ class CountUnits(Total):
 class Sum(Total):
     """`sum(column)`, computed from values divided by the largest size that the bounds allow.
 
-    If the query also counts these values, the sum may be computed from their count and from values
-    about the middle of their bounds: sum = middle·count + radius·(sum about the middle). See
-    `layout.choices`.
+    If the query also counts these values, the sum may be computed from their count and a sum of
+    values about the middle of their bounds. Then sum = middle·count + radius·(sum about the
+    middle). See `layout.choices`.
     """
 
     kind: ClassVar[str] = "sum"

@@ -7,9 +7,9 @@ otherwise.
 
 A column with values u in [−1, 1] may have a sum of u and a sum of squares, which adds up 2u² − 1.
 Both are lowered, and the count of the values bounds the size of both. A replaced row moves the sum
-by up to 2 (u from −1 to 1), and the sum of squares by up to 2 (u from 0 to ±1). No row does both,
-but that isn't used: it holds only before rows are rounded.
-Proofs: theory/release.md §5, "Replace-one".
+by up to 2, as u goes from −1 to 1. It moves the sum of squares by up to 2, as u goes from 0 to ±1.
+No row does both, but that isn't used: it holds only before rows are rounded. Proofs:
+theory/release.md §5, "Replace-one".
 """
 
 from __future__ import annotations
