@@ -79,12 +79,14 @@ def _check_neighbours(
 @final
 @record()
 class Certificate:
-    """The statement that v ↦ v + noise is (ε, δ)-private for every shift in `sensitivity`.
+    """The statement that a query's answer plus noise is (ε, δ)-private.
 
-    With a `geometry`, the noise goes through its map: v ↦ W⁻¹(W v + noise). With `compositions` = k
-    the statement is about k releases together, each with independent noise of that law and with
-    that sensitivity. Their queries may depend on the outputs of the others. With `sampling_rate` <
-    1 every release uses a Poisson sample, and neighbours differ by one added or removed record.
+    It holds for every shift of the answer in `sensitivity`. With a `geometry`, the noise goes
+    through its map W: for the answer v, W⁻¹(W v + noise) is released. With several `compositions`
+    the statement is about that many releases together, each with independent noise of that law and
+    with that sensitivity. Their queries may depend on the outputs of the others. With
+    `sampling_rate` < 1 every release uses a Poisson sample, and neighbours differ by one added or
+    removed record.
 
     The certificate says nothing about a query whose sensitivity is larger than declared; see
     `assumptions`.

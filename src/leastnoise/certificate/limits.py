@@ -1,13 +1,14 @@
 """A certificate for a limit on rows or groups that permute-and-flip chooses among candidates.
 
-notation: c_1 < … < c_m the candidates; n_u the rows or groups of unit u; N_j the noise of the
-release with the limit c_j, a public number; λ the rate.
+Notation: c_1 < … < c_m are the candidates, and n_u is the number of rows or groups of unit u. N_j
+is the size of the noise of the release with the limit c_j, a public number; λ is the rate.
 
 f(j) = N_j + Σ_u max(0, n_u − c_j) is the error with the limit c_j: the noise plus the rows that the
 limit cuts off. The score s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|) is the excess over
 another candidate's error, per row between the two limits. s is 0 exactly where f is least.
-Permute-and-flip publishes the candidate with the largest Exp(1) − λ·s(j). After that the release
-follows the plan of that candidate (theory/release.md §13).
+Permute-and-flip publishes the candidate with the largest E_j − λ·s(j), where the E_j are
+independent standard exponentials. After that the release follows the plan of that candidate
+(theory/release.md §13).
 """
 
 from __future__ import annotations
@@ -116,7 +117,10 @@ class LimitCertificate(TableCertificate):
         return 2 * SENSITIVITY * self.rate
 
     def scores(self, cut_off: Sequence[int]) -> list[Fraction]:
-        """The score s(j) of each candidate; `cut_off` lists Σ_u max(0, n_u − c_j) for each."""
+        """The score of each candidate limit, which the module's docstring defines.
+
+        `cut_off` lists how many rows or groups of all units each limit cuts off.
+        """
         totals = [noise + beyond for noise, beyond in zip(self.noise, cut_off, strict=True)]
         pairs = list(zip(self.candidates, totals, strict=True))
         return [

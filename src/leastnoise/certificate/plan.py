@@ -92,16 +92,18 @@ def _check_draws(draws: Claims, *, name: str) -> Claims:
 class PlanCertificate:
     """The statement that releasing all queries together, `releases` times, meets `budget`.
 
-    There are two rules. RULE is basic composition: Σεᵢ <= ε and Σδᵢ <= δ, in exact fractions. With
-    COMPOSED the queries' budgets may add up to more, but the laws of all draws together have δ(ε)
-    <= δ. Certificates for unlisted groups, keys, quantiles, limits and selected groups have no such
-    law: they always count with their own budgets, and the other draws together meet the rest.
+    There are two rules. RULE is basic composition: the ε and the δ of all draws' budgets add up to
+    at most the budget's ε and δ, in exact fractions. With COMPOSED they may add up to more, but the
+    laws of all draws together have at most the budget's δ at its ε. Certificates for unlisted
+    groups, keys, quantiles, limits and selected groups have no such law. They always count with
+    their own budgets, and the other draws together meet the rest.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The
     budgets of certificates without a law count once per release.
 
     With `rho` the certificate also states that all releases together are ρ-zCDP. Then all noise is
-    Gaussian, and the Δ²/2σ² of all draws add up to at most ρ.
+    Gaussian. A draw with sensitivity Δ and standard deviation σ costs Δ²/(2σ²), and all draws
+    together cost at most ρ.
 
     Args:
         budget: Budget of everything together.

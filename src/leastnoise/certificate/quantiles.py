@@ -1,8 +1,8 @@
 """A certificate for quantiles that permute-and-flip chooses among public candidates.
 
 No noise is added to any number. A candidate's score is the number of rows by which it misses the
-quantile. The candidate with the smallest λ·score − E is published, where E is a random exponential
-for each candidate and λ a fixed rate (McKenna & Sheldon 2020; theory/release.md §10).
+quantile. The candidate with the smallest λ·score − E is published (McKenna & Sheldon 2020;
+theory/release.md §10). Here E is a random exponential for each candidate, and λ a fixed rate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Choice:
 
     @property
     def weight(self) -> Fraction:
-        """The largest change of a score at level a by an added or removed row: max(a, 1 − a)."""
+        """The largest change of a score by an added or removed row: max(level, 1 − level)."""
         return max(self.level, 1 - self.level)
 
 
@@ -90,15 +90,17 @@ class QuantileCertificate(TableCertificate):
     """The statement that choosing the quantiles at `levels` in each of `groups` meets `budget`.
 
     Each of the public `candidates` is cut into `parts`. The quantile is the candidate whose part g
-    has the largest E_g − λs(g), E_g a fresh standard exponential. λ are the `rates`, one per level.
-    The score s(g) = max(0, L − an, an − L − E) is the number of rows by which part g misses level
-    a: of n rows, L are below g and E in it. Rows may have any weights >= 0; the weights of one
-    unit's rows sum to at most `reach` = R over all groups.
+    has the largest E_g − λ·s(g). Here E_g is a standard exponential, drawn anew for each part, and
+    λ the rate of the level. Let n be the number of rows, of which L are below part g and M in it.
+    The score s(g) = max(0, L − an, an − L − M) is the number of rows by which part g misses the
+    level a. Rows may have any weights >= 0; the weights of one unit's rows sum to at most R =
+    `reach` over all groups.
 
-    If a unit is added or removed, a score moves by at most Δ = R·max(a, 1 − a). If a unit replaces
-    another, Δ = R for a single group without earlier draws. Otherwise Δ = 2R·max(a, 1 − a), summed
-    over all groups and all draws of one depth. A draw is 2λΔ-private. `nested` draws of one depth
-    look at different rows, so that they cost as much as the most expensive of them.
+    Let Δ be the most by which one unit moves scores, summed over all groups and all draws of one
+    depth. If a unit is added or removed, Δ = R·max(a, 1 − a). If a unit replaces another, Δ = R for
+    a single group without earlier draws, and otherwise Δ = 2R·max(a, 1 − a). A draw is 2λΔ-private.
+    `nested` draws of one depth look at different rows, so that they cost as much as the most
+    expensive of them.
     """
 
     kind: ClassVar[str] = "quantile-certificate"
@@ -189,7 +191,7 @@ class QuantileCertificate(TableCertificate):
 
 
 def _sensitivity(choice: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:
-    """The Δ of a draw: the largest change of scores by one unit.
+    """The largest change of a draw's scores by one unit, Δ in `QuantileCertificate`.
 
     The change is summed over all groups and all draws of the same depth.
     """

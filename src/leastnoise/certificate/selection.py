@@ -29,8 +29,8 @@ MOST_ROUNDS = 1000
 class SelectionCertificate(TableCertificate):
     """The statement that selecting `rounds` of the `candidates` meets `budget`.
 
-    Each round selects the remaining candidate with the largest λs + E: s counts the units in it, E
-    is a standard exponential that is drawn anew, and λ is the `rate`.
+    Each round selects the remaining candidate with the largest λs + E. Here s, the score, is the
+    number of units in the candidate, E a standard exponential that is drawn anew, and λ the `rate`.
 
     A round is λΔ-private, where Δ is the most by which the changes of two scores differ. If a unit
     is added or removed, scores change by 0 or 1 in the same direction: Δ = 1. If a unit replaces
@@ -80,5 +80,5 @@ class SelectionCertificate(TableCertificate):
 
 
 def _largest_change(neighbours: Neighbours) -> int:
-    """The Δ of a round: the most by which the changes of two scores differ between neighbours."""
+    """The most by which the changes of two scores differ between neighbours: Δ of a round."""
     return 1 if neighbours == "add-remove" else 2

@@ -1,9 +1,9 @@
 """Certificates for unlisted groups: publishing rows above a threshold, or keys alone.
 
-The keys of unlisted groups are data. A group without units can't be named; a group with a single
+The keys of unlisted groups are data. A group without units can't be named. A group with a single
 unit is published only with a small probability, which counts as δ (theory/release.md §9). There are
-two ways: a group's noisy row is published if its noisy count reaches a threshold; or only its key
-is published, with a probability that depends on its number of units, by a coin of its own.
+two ways. A group's noisy row is published if its noisy count reaches a threshold. Or only its key
+is published, by a coin of its own, with a probability that depends on its number of units.
 """
 
 from __future__ import annotations
@@ -55,11 +55,12 @@ class ThresholdCertificate(TableCertificate):
     certificate `noise` has as many `compositions` as a unit may have groups. That certificate is
     about adding or removing a unit in a row, which changes the deciding number by at most `reach`.
 
-    notation: k groups; p₁ the probability that the row of a group with this unit alone is
-    published; p_j = 1 − (1 − p₁)^j; δ_m(ε) of m draws. If j of a unit's groups have no other unit,
-    the other k − j draws are noise with post-processing. So δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε),
-    with add-remove `neighbours`. With replace-one neighbours one unit is removed, and then another
-    is added: δ is (1 + e^(ε/2)) times that bound at ε/2.
+    *Proof.* Let a unit be in k groups, and let p be the probability that the row of a group with
+    this unit alone is published. If j of the groups have no other unit, the probability that one of
+    their rows is published is p_j = 1 − (1 − p)^j. The other k − j draws are noise with
+    post-processing; let δ_(k−j) be their δ at ε. So with add-remove `neighbours` δ is at most the
+    largest p_j + (1 − p_j)·δ_(k−j) over j = 0, …, k. With replace-one neighbours one unit is
+    removed, and then another is added: δ is (1 + e^(ε/2)) times that bound at ε/2.
     """
 
     kind: ClassVar[str] = "threshold-certificate"
@@ -97,9 +98,10 @@ class ThresholdCertificate(TableCertificate):
         return super().verify()
 
     def chance_alone(self) -> arb:
-        """An upper bound on p₁, the probability to publish a row whose number is reach + noise.
+        """An upper bound on the probability to publish the row of a group with one unit alone.
 
-        No point of the ball is below p₁.
+        The deciding number of such a row is `reach` plus noise. No point of the ball is below the
+        probability.
         """
         at, below = self._chance_of_reaching(0), self.chance_below
         if not below:
@@ -107,7 +109,11 @@ class ThresholdCertificate(TableCertificate):
         return ball(1 - below) * at + ball(below) * self._chance_of_reaching(1)
 
     def _chance_of_reaching(self, steps: int) -> arb:
-        """Enclose P(reach + X, rounded, >= threshold − `steps` · grid)."""
+        """An upper bound on the probability that `reach` plus noise, rounded to the grid, is large.
+
+        Large means at least `threshold` − `steps`·grid. No point of the ball is below the
+        probability.
+        """
         noise, grid = self.noise.noise, self.noise.grid
         if registered_family(type(noise)).part(self._tail) is None:
             why = "the probability of a large error isn't proved for this noise"
@@ -124,14 +130,14 @@ class ThresholdCertificate(TableCertificate):
         return arb(1) if t < 0 else self.beyond(t)
 
     def beyond(self, t: Fraction) -> arb:
-        """Enclose P(X > t), t >= 0, for the noise X in the count that decides."""
+        """Enclose the probability that the noise in the deciding number exceeds t >= 0."""
         noise = self.noise.noise
         of = () if self.coordinate is None else (self.coordinate,)
         return part_of(type(noise), self._tail)(noise, t, *of)
 
     @property
     def _tail(self) -> str:
-        """The name of the family's function that encloses P(X > t)."""
+        """The name of the family's function that `beyond` calls."""
         return "total_beyond" if self.coordinate is None else "beyond"
 
     def _delta(self) -> tuple[float, str]:
@@ -173,7 +179,7 @@ class ThresholdCertificate(TableCertificate):
         return ""
 
     def _bound_draws(self, draws: int, epsilon: Fraction) -> arb:
-        """An upper bound on δ(ε) of this number of draws."""
+        """An upper bound on the δ at `epsilon` of this number of draws."""
         if draws == 0:
             return arb(0)
         noise = self.noise
@@ -194,7 +200,8 @@ def find_threshold(
     """The certificate with the smallest proved threshold, a multiple of the grid.
 
     On a coarse grid it also has the largest probability of publishing one step below. Raises
-    NotCertified if no threshold up to `most` is proved; the search ends at about twice `most`.
+    NotApplicable if the grid isn't known. Raises NotCertified if no threshold up to `most` is
+    proved; the search ends at about twice `most`.
     """
     grid = noise.grid
     if grid is None:
@@ -234,7 +241,7 @@ def find_threshold(
 
 @lru_cache(maxsize=4096)
 def _bound_draws(draws: Releases, epsilon: Fraction) -> arb:
-    """An upper bound on δ(ε) of these draws, cached because a search for thresholds asks often."""
+    """An upper bound on the δ at `epsilon` of these draws, cached for the search for thresholds."""
     return prove_composed((draws,), epsilon).upper
 
 
@@ -273,12 +280,14 @@ class KeysCertificate(TableCertificate):
     unit has at most as many keys as there are `groups`. Losses are rounded up to multiples of
     2^−`bits`.
 
-    notation: π(n) the probability for n units, k groups, P and Q the probabilities of an outcome o
-    with and without a unit: the key is published, or isn't; x the privacy loss so far. V_0(x) = (1
-    − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))). δ =
-    V_k(0), the larger one for adding and removing a unit. By basic composition it is also at most
-    k·δ_1(ε/k), with δ_1 the δ of one key. With replace-one `neighbours` one unit is removed, and
-    then another is added: δ is (1 + e^(ε/2)) times that bound at ε/2.
+    *Proof.* A unit has at most k = `groups` keys. A key has two outcomes o: it is published, or it
+    isn't. For a key of n units, let P(o) and Q(o) be their probabilities with one of these units
+    and without it. V_j(x) is the largest δ that j more keys lead to after a privacy loss of x. So
+    V_0(x) = max(0, 1 − e^(ε−x)). V_j(x) is the larger of V_(j−1)(x) and the maximum over n of Σ_o
+    P(o)·V_(j−1)(x + ln(P(o)/Q(o))). δ = V_k(0) for a removed unit; for an added one, P and Q change
+    places. By basic composition δ is also at most k times the δ of one key at ε/k. With replace-one
+    `neighbours` one unit is removed, and then another is added: δ is (1 + e^(ε/2)) times that bound
+    at ε/2.
     """
 
     kind: ClassVar[str] = "keys-certificate"
@@ -324,9 +333,9 @@ class KeysCertificate(TableCertificate):
 
 
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
-    """An upper bound on δ(ε) of publishing keys, if units are added or removed.
+    """An upper bound on the δ at `epsilon` of publishing keys, if units are added or removed.
 
-    `chances` are π(1), π(2), … as multiples of 2^−52, the last of them 1.
+    `chances` are the probabilities for 1, 2, … units, as multiples of 2^−52, the last of them 1.
     """
     if groups == 1:
         return bound_basic(chances, 1, epsilon)
@@ -336,13 +345,19 @@ def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: in
 
 
 def bound_basic(chances: Sequence[int], groups: int, epsilon: Fraction) -> float:
-    """An upper bound on δ(ε) by basic composition: k times the δ of one key at ε/k."""
+    """An upper bound on the δ at `epsilon` by basic composition.
+
+    It is `groups` times the δ of one key at `epsilon`/`groups`.
+    """
     single = max(_delta_of_one_key(pairs, epsilon / groups) for pairs in _both_directions(chances))
     return single if groups == 1 else math.nextafter(groups * single, math.inf)
 
 
 def _both_directions(chances: Sequence[int]) -> set[frozenset[Pair]]:
-    """Two sets of pairs: of probabilities (with a unit, without it), and in reverse order."""
+    """The pairs of probabilities with and without one more unit, and the pairs in reverse order.
+
+    The first set of pairs is for a unit that is removed, the second for a unit that is added.
+    """
     steps = list(pairwise((0, *chances)))
     return {_distinct_pairs((more, less) for less, more in steps), _distinct_pairs(steps)}
 
@@ -351,7 +366,10 @@ Pair = tuple[int, int]
 
 
 def _distinct_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
-    """The pairs without duplicates; (p, q) and (1 − p, 1 − q) count as duplicates."""
+    """The pairs without duplicates.
+
+    (p, q) and (1 − p, 1 − q), in units of 1/CERTAIN, count as duplicates.
+    """
     return frozenset(min((p, q), (CERTAIN - p, CERTAIN - q)) for p, q in pairs)
 
 
@@ -362,7 +380,10 @@ def _outcomes(pair: Pair) -> Iterator[Pair]:
 
 
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
-    """The δ of one key: the largest Σ (P − e^ε·Q)₊ over `pairs`, Σ over the two outcomes."""
+    """An upper bound on the δ at `epsilon` of one key, the largest over `pairs`.
+
+    For a pair, δ is the sum of max(0, p − e^ε·q) over its two outcomes.
+    """
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()
         sums = (
@@ -372,10 +393,11 @@ def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
 
 
 def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int) -> float:
-    """An upper bound on V_k(0), from V_j at the points of a lattice of losses.
+    """An upper bound on V_k(0) of `KeysCertificate`, from V_j at the points of a lattice.
 
-    Losses are rounded up, ε down, and every sum of products up. V_j(x) rises in x: above the
-    lattice it is at most 1, below the lattice at most its value at the lowest point.
+    The lattice consists of privacy losses that are multiples of 2^−`bits`. Losses are rounded up, ε
+    down, and every sum of products up. V_j(x) rises in x: above the lattice it is at most 1, below
+    the lattice at most its value at the lowest point.
     """
     start = (_BOTTOM << bits) + math.floor(epsilon * 2**bits)
     value = np.concatenate([np.zeros(start + 1), _above_epsilon(bits)])
@@ -401,7 +423,7 @@ def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bit
 
 
 def _loss(p: int, q: int, bits: int, most: int) -> int:
-    """The loss ln(p/q) in steps of the lattice, rounded up, at most `most`; `most` for q = 0."""
+    """The privacy loss ln(p/q) in steps of 2^−`bits`, rounded up; at most `most`."""
     if not q:
         return most
     with precision(PLAIN_BITS):
@@ -411,7 +433,10 @@ def _loss(p: int, q: int, bits: int, most: int) -> int:
 
 @lru_cache(maxsize=8)
 def _above_epsilon(bits: int) -> NDArray[np.float64]:
-    """Upper bounds on 1 − e^−x at the lattice points x = 2^−bits, 2·2^−bits, … up to _TOP."""
+    """Upper bounds on V_0 of `KeysCertificate` at losses above ε.
+
+    They bound 1 − e^−x at the lattice points x = 2^−bits, 2·2^−bits, … up to _TOP.
+    """
     with precision(PLAIN_BITS):
         points = (ball(Fraction(-step, 2**bits)).exp() for step in range(1, (_TOP << bits) + 1))
         return np.array([float_above(1 - point) for point in points])

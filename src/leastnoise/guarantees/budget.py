@@ -105,9 +105,10 @@ class Budget:
 
 
 def samples_hide_all(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> bool:
-    """True if the budget holds even if all samples are published: δ >= 1 − (1 − γ)^k, exactly.
+    """True if the budget holds even if all samples are published; decided exactly.
 
-    The right-hand side is the probability that a record is in any of the k Poisson samples.
+    That is so if δ >= 1 − (1 − γ)^k, with γ the sampling rate and k = `compositions`. The
+    right-hand side is the probability that a record is in any of the k Poisson samples.
     """
     absent, complement = 1 - sampling_rate, 1 - budget.delta
     if not absent or not budget.delta:
@@ -144,10 +145,10 @@ def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1
 def amplify(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> Budget:
     """The budget at which one release of the whole data meets `budget` on a Poisson sample.
 
-    It is log(1 + (e^ε − 1)/γ), rounded down, and δ/γ, γ = sampling_rate (theory/accounting.md §4,
-    for a record that is removed; for ε >= 0 an added record leaks less). If δ >= γ, one sample
-    needs no noise, but `compositions` samples may need some: their search starts at δ = γ/2. Raises
-    Refused if all samples together need no noise.
+    With the ε and δ of `budget` and γ = `sampling_rate`, its ε is log(1 + (e^ε − 1)/γ), rounded
+    down, and its δ is δ/γ (theory/accounting.md §4). This is for a record that is removed; an added
+    record leaks less. If δ >= γ, one sample needs no noise, but `compositions` samples may need
+    some: their search starts at δ = γ/2. Raises Refused if all samples together need no noise.
     """
     check_rate(budget, sampling_rate, compositions=compositions)
     delta = budget.delta if budget.delta < sampling_rate else sampling_rate / 2

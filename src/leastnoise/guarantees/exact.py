@@ -1,6 +1,6 @@
 """Exact numbers as users write them, and enclosures of reals by two floats.
 
-A `str` is the decimal or ratio that it spells, an `int` is itself, and a `float` is the decimal
+A `str` is the decimal or ratio that it spells, and an `int` is itself. A `float` x is the decimal
 that it prints, `Fraction(repr(x))`, never its binary value: `0.1` means 1/10. numpy's scalars are
 read in the same way, a `float32` as its own shortest decimal: `numpy.float32(0.1)` also means 1/10.
 """
@@ -126,10 +126,10 @@ _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 def exact(value: Exact, *, name: str) -> Fraction:
     """Read `value` as the Fraction that it spells.
 
-    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio (surrounding
-    blanks included), for inf and NaN, for sizes outside [1e-300, 1e300] except 0, and for
-    everything that is no number: bools, complex numbers, arrays. `numpy.longdouble` is refused too,
-    since it differs between machines.
+    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio, also for
+    surrounding blanks. It raises for inf and NaN, and for sizes outside [1e-300, 1e300] except 0.
+    It raises for everything that is no number: bools, complex numbers, arrays. `numpy.longdouble`
+    is refused too, since it differs between machines.
 
     >>> exact("1e-5", name="delta")
     Fraction(1, 100000)
@@ -207,7 +207,7 @@ def of_ints(number: Fraction) -> Fraction:
 
 
 def _text_of(value: object) -> str | None:
-    """The decimal text of `value`; None if `value` is no number."""
+    """The decimal text of a float, a Decimal or a str; None for integers and other values."""
     if isinstance(value, float):  # also numpy.float64, whose repr is not a number
         return float.__repr__(value)
     if isinstance(value, str | Decimal):

@@ -1,9 +1,11 @@
 """Linear maps that fit noise to the shape of a sensitivity.
 
-The released vector is v + A·X, X spherical: W·v + X mapped back by A = W⁻¹, which is
-post-processing. So it is as private as X is for shifts of length max ‖W v‖ (theory/noise.md §8).
+Spherical noise X is added to W·v, and the result is mapped back by A = W⁻¹, which is
+post-processing. So the released vector is v + A·X. It is as private as X is for shifts of length
+max ‖W v‖ over all shifts v of the query (theory/noise.md §8).
 
-notation: v the d sums, s = Σvᵢ, n the number of records, 𝟙 = (1, …, 1).
+Notation: v is the vector of d sums or a shift of it, s the sum of its entries, n the number of
+records. W is the geometry's matrix and A its inverse; 𝟙 = (1, …, 1), and I is the identity matrix.
 
 | API | meaning |
 |---|---|
@@ -75,7 +77,7 @@ class Geometry(ABC):
     @property
     @abstractmethod
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The values of `deviations` as pairs (value, number of consecutive coordinates)."""
+        """The values of `deviations` as pairs (value, number of coordinates that have it)."""
 
     @abstractmethod
     def covariance(self) -> NDArray[np.float64]:
@@ -89,10 +91,12 @@ class Geometry(ABC):
 @final
 @record()
 class CountEllipse(Geometry):
-    """The map (W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with a record count n.
+    """A map that treats all queries alike, with or without a record count.
 
-    Every W that treats all queries alike is of this form, up to scale and rotation of the noise.
-    Raises InvalidArgument if W has no inverse.
+    Without a record count, entry i of W v is v_i + shared·s, where s is the sum of the v_i. With a
+    record count n, it is v_i + shared·s + offset·n, and the last coordinate is total·n. Every W
+    that treats all queries alike is of this form, up to scale and rotation of the noise. Raises
+    InvalidArgument if W has no inverse.
     """
 
     kind: ClassVar[str] = "count-ellipse"
@@ -148,9 +152,9 @@ class CountEllipse(Geometry):
         return ShiftBounds.of_length(sensitivity.largest(self.form))
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
-        """The offsets that W adds to each sum and to n.
+        """The numbers that the map W adds to each query's sum and to the record count.
 
-        `total` is s, to which the sums add up, and `records` is n.
+        `total` is the total of all queries' sums, and `records` the record count.
         """
         if not records:
             return self.shared * total, Fraction(0)
@@ -171,15 +175,16 @@ class CountEllipse(Geometry):
 
     @cached_property
     def _inverse_shared(self) -> float:
-        """The h with (I + shared·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ, over the d queries."""
+        """The number h for which I − h·𝟙𝟙ᵀ is the inverse of I + shared·𝟙𝟙ᵀ, over the d queries."""
         return float(self.shared / (1 + self.queries * self.shared))
 
     @property
     def _entries(self) -> tuple[float, float, float, float]:
         """The four different entries of A·Aᵀ, in units of X's variance.
 
-        They are the noise's variance in a sum vᵢ, its covariances of two sums and of a sum and n,
-        and its variance in n. The last two are 0 without n.
+        They are the variance of the noise in a sum, its covariance between two sums, its covariance
+        between a sum and the record count, and its variance in the record count. The last two are 0
+        without a record count.
         """
         d, h = self.queries, self.shared / (1 + self.queries * self.shared)
         lean, spread = Fraction(0), Fraction(0)
@@ -211,7 +216,10 @@ class CountEllipse(Geometry):
 @final
 @record()
 class Blocks(Geometry):
-    """A `CountEllipse` with n, the same for each of `groups` disjoint groups."""
+    """A `CountEllipse` with a record count, the same for each of `groups` disjoint groups.
+
+    Raises InvalidArgument if the ellipse is malformed or has no record count.
+    """
 
     kind: ClassVar[str] = "blocks"
     groups: int = field(converter=A_DIMENSION)
@@ -280,7 +288,10 @@ def _check_square(
 @final
 @record()
 class Matrix(Geometry):
-    """Any invertible W, given by its rows of exact numbers; for up to 200 coordinates."""
+    """Any invertible matrix W, given by rows of exact numbers; for up to 200 coordinates.
+
+    Raises InvalidArgument if the matrix isn't square, is too large or is nearly singular.
+    """
 
     kind: ClassVar[str] = "matrix"
     rows: FractionRowsField = field(converter=takes(_check_square))

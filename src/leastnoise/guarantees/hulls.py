@@ -24,7 +24,10 @@ from leastnoise.guarantees.bodies.signed import Differences, Signed
 
 
 def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
-    """The hull of all x with at most `most` nonzero entries, |x_i| <= bound; None if too large."""
+    """The hull of all points of R^cells with at most `most` nonzero entries in [−bound, bound].
+
+    None if it is too large for a body.
+    """
     segment = Segment(bound=bound)
     if cells == 1:
         return segment
@@ -36,9 +39,10 @@ def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
 
 
 def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> OneSided | None:
-    """The hull of 0 and all x ∈ [0, bound]^queries with at most `most` nonzero entries.
+    """The hull of 0 and all points of [0, bound]^queries with at most `most` nonzero entries.
 
-    If `counted`, each x is followed by 1. None if the hull is too large for a body.
+    If `counted`, each such point is followed by the coordinate 1. None if the hull is too large for
+    a body.
     """
     counts = _counts(bound=bound, most=most, queries=queries)
     return Counted(of=counts, bound=1) if counts is not None and counted else counts
@@ -53,9 +57,10 @@ def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> 
 
 
 def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """The hull of all x − y, for x, y ∈ [0, bound]^queries with at most `most` entries > 0 each.
+    """The hull of all differences of two points that one record can add.
 
-    None if it is too large for a body.
+    Such a point lies in [0, bound]^queries and has at most `most` nonzero entries. None if it is
+    too large for a body.
     """
     if most == queries:
         return moved_cells(bound=bound, most=queries, cells=queries)
@@ -64,7 +69,7 @@ def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
 
 
 def hull_of_points(points: Sequence[Sequence[Fraction]]) -> Body | None:
-    """The hull of ±points, not all 0; None in three or more dimensions.
+    """The hull of points, not all 0, and their negatives; None in three or more dimensions.
 
     None, too, if all points of a plane are on one line through 0.
     """

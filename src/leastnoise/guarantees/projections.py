@@ -7,11 +7,15 @@ since noise need not hide the hull.
 
 | shifts | of any j numbers | volume, n times |
 |---|---|---|
-| ‖v‖₂ <= b | j <= d | ω_j (nb)^j, ω_j of the unit ball |
+| ‖v‖₂ <= b | j <= d | ω_j (nb)^j |
 | ‖v‖₁ <= b | j <= d | (2nb)^j/j! |
 | at most k entries not 0, each at most b | j <= k | (2nb)^j |
 | a record of [0, b]^d, at most k not 0, added or removed | j <= k | b^j((n + 1)n^j − n(n − 1)^j) |
 | the same, replaced by another | j <= min(2k, d) | (nb)^j Σ_p C(j, p), j − k <= p <= k |
+
+Notation: v is a shift of d numbers, and b the bound on its length or on an entry. At most k entries
+aren't 0. ω_j is the volume of the unit ball of R^j. The second column says for which j the formula
+holds.
 
 i added and n − i removed records fill the cube [−(n − i)b, ib]^j. The intersection of two of these
 cubes lies in the cubes between them. So the volume of all is the sum of their volumes minus the
@@ -36,7 +40,7 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vert
 
 
 class MoveShape(StrEnum):
-    """The shape of the set of moves of j numbers."""
+    """The shape of the set of moves: the rows of the module's table, in the same order."""
 
     BALL = "ball"
     CROSS = "cross"
@@ -51,8 +55,8 @@ class Projections:
     """The moves of any j of the released numbers, for j from 1 to `largest`.
 
     `numbers` is the number of released numbers, `bound` is b in the module's table, and `nonzero`
-    is k. The moves have the same volume for every set of j numbers that the lower bound on noise
-    considers, and each number is in equally many of these sets.
+    is k. The lower bound on noise considers some sets of j numbers. The moves have the same volume
+    for each of these sets, and each number is in equally many of them.
     """
 
     shape: MoveShape
@@ -79,7 +83,7 @@ class Projections:
         return size * ball(_VOLUMES[self.shape](coordinates, times, self.nonzero))
 
     def radius(self, coordinates: int, *, times: int = 1) -> arb:
-        """The radius of the ball of R^j with the same volume as the moves in `volume`."""
+        """The radius of the ball of R^coordinates with the volume that `volume` returns."""
         if self.shape is MoveShape.BALL:
             return ball(self.bound * times)
         relative = self.volume(coordinates, times=times) / unit_ball(coordinates)
@@ -87,7 +91,7 @@ class Projections:
 
 
 def unit_ball(dimension: int) -> arb:
-    """The volume ω of the unit ball: π^(D/2)/Γ(D/2 + 1)."""
+    """The volume of the unit ball of R^dimension: π^(dimension/2)/Γ(dimension/2 + 1)."""
     half = ball(Fraction(dimension, 2))
     return arb.pi() ** half / (half + 1).gamma()
 

@@ -225,7 +225,7 @@ class L2(Sensitivity):
     bound: FractionField = field(converter=A_BOUND)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The bound in l2, and in l1 for one coordinate, where both norms agree; else None."""
+        """The radius: `bound` in l2, and in l1 for one coordinate, where both norms agree."""
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
     def _body(self, dimension: int) -> Body:
@@ -293,7 +293,7 @@ class Integer(Sensitivity):
     bound: FractionField = field(converter=takes(whole_bound, name="sensitivity"))
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The bound, in every norm, for one coordinate; None for several."""
+        """The radius: `bound` in every norm for one coordinate; None for several."""
         del norm
         return self.bound if dimension == 1 else None
 

@@ -1,10 +1,11 @@
 """Strategy matrices: sums of cells to which noise is added, and how far a unit moves the sums.
 
-notation: A, shape (p, n), the strategy; x the n cells; a unit adds 1 to at most one cell, or R
-times if it has R rows; a_j the columns of A. Noise is added to A x. A unit that is added or removed
-moves A x by at most R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves A x by at
-most R times the larger of max ‖a_j‖ and max ‖a_i − a_j‖: all its rows may move from cell j to cell
-i, or come from outside all cells. These maxima are computed in integers.
+Notation: A is the strategy, a matrix with one row for each sum and one column a_j for each cell j.
+x lists the numbers of rows in the cells. Each row of a unit adds 1 to at most one cell, and a unit
+has at most R rows. Noise is added to A x. A unit that is added or removed moves A x by at most
+R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves A x by at most R times the larger
+of max ‖a_j‖ and max ‖a_i − a_j‖. For all its rows may move from cell j to cell i, or come from
+outside all cells. These maxima are computed in integers.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class StrategyMatrix:
 
     @classmethod
     def within(cls, matrix: NDArray[np.float64]) -> StrategyMatrix:
-        """The strategy nearest to a matrix of floats in [−1, 1], with no entry larger in size."""
+        """Round the entries of a matrix of floats in [−1, 1] toward 0 to multiples of 2^−24."""
         return cls(numerators=np.trunc(matrix * _UNIT).astype(np.int64))
 
     def __repr__(self) -> str:
@@ -104,14 +105,14 @@ class StrategyMatrix:
         return [Fraction(cell, common << BITS) for cell in sums]
 
     def reach(self, norm: StrategyNorm, neighbours: Neighbours) -> Fraction:
-        """The largest move of A x by one row, exactly; its square in l2."""
+        """The largest move of A x by one row in this norm, exactly; for l2 its square."""
         longest = self._longest_column(norm)
         if neighbours == "replace-one":
             longest = max(longest, self._longest_differences[norm])
         return Fraction(longest, _UNIT if norm == "l1" else _UNIT**2)
 
     def sensitivity(self, norm: StrategyNorm, neighbours: Neighbours, max_rows: int) -> L1 | L2:
-        """The ball that contains all shifts of A x by a unit of at most `max_rows` rows."""
+        """A ball that contains all moves of A x by a unit of at most `max_rows` rows."""
         most = self.reach(norm, neighbours)
         if norm == "l1":
             return L1(max_rows * most)
@@ -120,8 +121,9 @@ class StrategyMatrix:
     def with_total(self, norm: StrategyNorm) -> StrategyMatrix:
         """Add a weighted total of all cells, which is free for replace-one neighbours.
 
-        The added row (t, …, t) doesn't change a_i − a_j. The weight t is the largest for which max
-        ‖a_j‖ doesn't exceed max ‖a_i − a_j‖; without such a t > 0 no row is added.
+        The added row (t, …, t) doesn't change the differences a_i − a_j of columns. The weight t is
+        the largest for which max ‖a_j‖ doesn't exceed max ‖a_i − a_j‖. If no such t > 0 exists,
+        returns the strategy itself.
         """
         column, difference = self._longest_column(norm), self._longest_differences[norm]
         spare = max(difference - column, 0)
@@ -167,12 +169,13 @@ def _read_rows(rows: Sequence[str], *, name: str) -> tuple[str, ...]:
 @final
 @record()
 class SumsOfCells(Sensitivity):
-    """The `norm` ball around all shifts of A x by one unit; its radius follows from A.
+    """A `norm` ball that contains all shifts of the sums A x by one unit.
 
-    `rows` are the numerators of A, as in `StrategyMatrix`: for each sum a text of integers,
-    separated by one space. A unit has at most `max_rows` rows, each of which adds at most 1 to one
-    cell. Neighbours differ by one unit that is added or removed, or by one that is replaced. Raises
-    InvalidArgument for malformed rows, and if no unit moves a sum.
+    Its radius follows from the strategy A, and x lists the numbers of rows in the cells. `rows` are
+    the numerators of A, as in `StrategyMatrix`: for each sum a text of integers, separated by one
+    space. A unit has at most `max_rows` rows, each of which adds at most 1 to one cell. Neighbours
+    differ by one unit that is added or removed, or by one that is replaced. Raises InvalidArgument
+    for malformed rows, and if no unit moves a sum.
 
     >>> SumsOfCells(rows=["8388608 0", "8388608 16777216"], norm="l1").bound
     Fraction(1, 1)
@@ -199,13 +202,13 @@ class SumsOfCells(Sensitivity):
 
     @cached_property
     def strategy(self) -> StrategyMatrix:
-        """The matrix A."""
+        """The matrix A, read from `rows`."""
         numbers = [[int(number) for number in row.split(" ")] for row in self.rows]
         return StrategyMatrix(numerators=np.array(numbers, dtype=np.int64))
 
     @cached_property
     def ball(self) -> L1 | L2:
-        """The ball of shifts."""
+        """The ball as an `L1` or `L2` sensitivity."""
         return self.strategy.sensitivity(self.norm, self.neighbours, self.max_rows)
 
     @property

@@ -91,7 +91,10 @@ class Linf(Sensitivity):
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: √k·bound in l2, k = min(l0, dimension); in l1 it is known for k = 1 only."""
+        """The radius: √k·bound in l2, where k = min(l0, dimension) is how many coordinates move.
+
+        In l1 it is known for k = 1 only.
+        """
         moved = min(self.l0, dimension)
         if norm == "integer":
             return self.bound if self.whole and dimension == 1 else None
@@ -110,10 +113,11 @@ class Linf(Sensitivity):
 @final
 @dataclass(frozen=True, kw_only=True)
 class QuadraticForm:
-    """The form ‖v‖²·squares + s²·summed + s·n·crossed + n²·counted, s = Σv, n the record count.
+    """A quadratic form of a shift v of the queries and a shift n of the record count.
 
-    It is the squared length of (v, n) after a linear map that treats all queries alike; so it is
-    convex.
+    Its value is ‖v‖²·squares + s²·summed + s·n·crossed + n²·counted, where s is the sum of v's
+    entries. It is the squared length of (v, n) after a linear map that treats all queries alike; so
+    it is convex.
     """
 
     squares: Fraction
@@ -122,7 +126,11 @@ class QuadraticForm:
     counted: Fraction = Fraction(0)
 
     def at(self, *, ones: int, minus: int = 0, records: int = 0, bound: Fraction) -> Fraction:
-        """The form's value if `ones` entries are bound, `minus` are −bound, and n = `records`."""
+        """The form's value at one shift, exactly.
+
+        In the shift, `ones` queries move by `bound`, `minus` queries by −`bound`, and the record
+        count by `records`.
+        """
         total = bound * (ones - minus)
         return (
             self.squares * bound**2 * (ones + minus)
@@ -224,9 +232,9 @@ class CountingQueries(Sensitivity):
     def largest(self, form: QuadraticForm) -> Fraction:
         """The largest value of a quadratic form over all shifts, exactly.
 
-        The form is convex, so it is largest where every record's entries are 0 or bound. An added
-        record then has m <= k ones. A replaced record leaves i ones and j minus ones, i, j <= k and
-        i + j <= d.
+        The form is convex, so it is largest where every record's entries are 0 or `bound`. Let k be
+        `max_nonzero`. An added record then moves m <= k queries by `bound`. A replaced record moves
+        i <= k queries by `bound` and j <= k others by −`bound`.
 
         Args:
             form: The form to maximize.
@@ -250,11 +258,13 @@ class CountingQueries(Sensitivity):
         return max(form.at(ones=m, records=records, bound=self.bound) for m in candidates)
 
     def _worst_pairs(self, form: QuadraticForm) -> set[tuple[int, int]]:
-        """Pairs (i, j), i >= j, that include the worst pair.
+        """Pairs (i, j), i >= j, at one of which the form is largest for replaced records.
 
-        notation: N = i + j <= M = min(2k, d), D = i − j; the form is αN + βD². For β >= 0 the worst
-        D is min(N, 2k − N), the largest; the form is then convex in N on [0, k] and on [k, M], so
-        an end is the worst. For β < 0 D is 0 or 1 by the parity of N, and N is M or M − 1.
+        i queries move by `bound` and j by −`bound`. Let k = max_nonzero, N = i + j <= M = min(2k,
+        dimension) and D = i − j. The form is αN + βD², where α >= 0 and β are `squares` and
+        `summed` times bound². For β >= 0 the worst D is min(N, 2k − N), the largest. The form is
+        then convex in N on [0, k] and on [k, M], so an end is the worst. For β < 0 the worst D is 0
+        or 1, by the parity of N, and the worst N is M or M − 1.
         """
         most = min(2 * self.max_nonzero, self.dimension)
         if form.summed >= 0:
@@ -380,7 +390,7 @@ def _check_points(
 @final
 @record(kw_only=False)
 class Vertices(Sensitivity):
-    """All shifts in the convex hull of ±points; the points are the vectors that a person can add.
+    """All shifts in the convex hull of `points`, the vectors that a person can add, and −`points`.
 
     Args:
         points: Points of one positive dimension, as rows of exact numbers, not all 0.
@@ -403,7 +413,7 @@ class Vertices(Sensitivity):
         return len(self.points[0])
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: a norm is convex, so it is largest at one of the points."""
+        """The radius: the largest norm of a point, since a norm is largest at a corner."""
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":
@@ -416,7 +426,7 @@ class Vertices(Sensitivity):
         return root_above(max(squares))
 
     def _body(self, dimension: int) -> Body | None:
-        """An interval or a polygon; None for three numbers or more."""
+        """The hull: an interval or a polygon; None for three coordinates or more."""
         return hull_of_points(self.points) if dimension == self.coordinates else None
 
 
@@ -425,7 +435,7 @@ class Vertices(Sensitivity):
 class Within(Sensitivity):
     """All shifts in `hull`, a body of `leastnoise.guarantees.bodies`.
 
-    For example, a person has at most 5 rows, each in one of 18 cells, where a row adds 1 to a count
+    For example, a person has at most 5 rows, each in one of 18 cells. There a row adds 1 to a count
     and at most 1 to a sum. Such a person moves 36 numbers by a vector of five times the hull of 18
     squares:
 

@@ -1,4 +1,8 @@
-"""Sensitivities of a unit with several rows: counts of disjoint cells, and moves in T or −T."""
+"""Sensitivities of a unit with several rows.
+
+`RowCounts` is for counts of disjoint cells. `Added` is for all moves in a one-sided set T, which a
+unit makes that is added, and in −T.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +81,7 @@ class RowCounts(Sensitivity):
 @final
 @record(kw_only=False)
 class Added(Sensitivity):
-    """All shifts in T and in −T, T = of: one unit is added, or one unit is removed.
+    """All shifts in the set T = `of`, if one unit is added, and in −T, if one is removed.
 
     This set is smaller than its hull, which `Within(Signed(of=T))` states.
 

@@ -55,7 +55,10 @@ def check_compositions(compositions: int) -> int:
 
 
 def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
-    """The number of coordinates: `dimension`, or if that is 1 the number that `offered` implies."""
+    """The number of coordinates: `dimension`, or if that is 1 the number that `offered` implies.
+
+    Raises InvalidArgument if they contradict each other.
+    """
     dimension = _validate.dimension(dimension)
     fixed = (sensitivity.coordinates for sensitivity in offered)
     known = {count for count in fixed if count is not None}

@@ -61,7 +61,10 @@ def find_best_possible(
 
 
 def bound_by_volume(question: Question) -> LowerBound | None:
-    """A lower bound on the loss at δ = 0, from the volume of the shifts; it takes milliseconds."""
+    """A lower bound on the loss from the volume of the shifts; it takes milliseconds.
+
+    None if δ > 0, for several releases or samples, or if no bound is known for these shifts.
+    """
     shifts = _all_shifts(question)
     if question.budget.delta or shifts is None or not question.once:
         return None
@@ -93,7 +96,7 @@ def _all_shifts(question: Question) -> Sensitivity | None:
 
 
 def _task(question: Question) -> Task | VectorTask | None:
-    """The task for the linear program that bounds the loss; None if there is no such program."""
+    """The task of the linear program that bounds the loss; None if no program can bound it."""
     if not question.once:
         return None
     if question.dimension > 1:
@@ -143,7 +146,7 @@ class Candidate:
 
     @property
     def mae(self) -> float | None:
-        """The total mean absolute error E‖error‖₁ of a release; None without a closed form."""
+        """The expected sum of absolute errors of one release; None without a closed form."""
         return mae_of(self.mechanism)
 
     @property
@@ -286,7 +289,7 @@ class Comparison(Framed, Shown):
 
 
 def mae_of(mechanism: Mechanism) -> float | None:
-    """The total mean absolute error E‖error‖₁ of a mechanism; None without a closed form."""
+    """The expected sum of absolute errors of one release; None without a closed form."""
     try:
         return mechanism.mae
     except NotApplicable:

@@ -118,7 +118,10 @@ def calibrate_jointly(
 
 
 def _largest_loss(certificate: Certificate) -> Fraction:
-    """The largest loss of all draws. Raises NotApplicable for noise with unbounded losses."""
+    """The largest privacy loss of all draws together: their ε at δ = 0.
+
+    Raises NotApplicable for noise with unbounded losses.
+    """
     part, noise = certificate.releases, certificate.noise
     if why := type(noise).why_not(dimension=noise.dimension, delta=Fraction(0)):
         raise NotApplicable(family=noise.name, why=why)

@@ -63,9 +63,10 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     releases of a family whose only parameter is its scale the limit is about 1e-4 (l2: 1e-9).
     docs/noise.md lists the other exceptions.
 
-    Parameters beside the scale follow the family's source: steps and weights decay with ε
-    (`decay`), `truncated-laplace` has b = Δ/ε, kernels are a sensitivity apart, and `cactus` is
-    optimal in its own sense. Parameters that the source leaves open minimise `loss`.
+    Parameters beside the scale follow the family's source. Steps and weights decay with ε
+    (`decay`), and kernels are a sensitivity apart. `truncated-laplace` has the scale Δ/ε for a
+    sensitivity Δ. `cactus` is optimal in its own sense. Parameters that the source leaves open
+    minimise `loss`.
 
     In one dimension "l2" gives `laplace`, which is the same law. In several, "optimal" gives
     `optimal-radial`.
@@ -77,7 +78,8 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
         delta: Privacy budget δ, 0 ≤ δ < 1, in the same forms.
         sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
         dimension: Number of coordinates that are released together.
-        loss: Expected error to minimise: "mse" (E‖X‖₂²) or "mae" (E‖X‖₁).
+        loss: Expected error to minimise: "mse", the mean sum of squared errors of the coordinates,
+            or "mae", the mean sum of absolute errors.
         compositions: Number of releases that share the budget.
         sampling_rate: With a rate below 1, each release uses a Poisson sample that contains each
             record with that probability. Neighbours then differ by one added or removed record.
@@ -136,9 +138,9 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     follows from the volume of the shifts. At δ > 0 there is one for a single number, found together
     with the best noise; for a vector only with `bound`.
 
-    Spherical families whose search takes seconds are skipped, with the reason, if noise in the
-    shape of the sensitivity is far ahead of `l2` and `gaussian`. A family that `parameters` names
-    is always searched.
+    Some spherical families take seconds to search. They are skipped, with the reason, if noise in
+    the shape of the sensitivity is far ahead of `l2` and `gaussian`. A family that `parameters`
+    names is always searched.
 
     Args:
         epsilon: Privacy budget ε ≥ 0, as in `calibrate`.
@@ -276,7 +278,7 @@ def least_noise(
         delta: Privacy budget δ, 0 ≤ δ < 1.
         sensitivity: The largest change by one unit, such as `L2(1)`; or several that all hold.
         dimension: Number of coordinates that are released together.
-        loss: Expected error to minimise: "mse" (E‖X‖₂²) or "mae" (E‖X‖₁).
+        loss: Expected error to minimise: "mse" or "mae", as in `calibrate`.
         compositions: Number of releases that share the budget.
         sampling_rate: Probability of a record to be in the Poisson sample of each release.
 
@@ -327,7 +329,7 @@ def privacy_profile(
     sampling_rate: Exact = 1,
     parameters: Mapping[str, Setting] | None = None,
 ) -> tuple[Interval, ...]:
-    """Enclose δ(ε) of noise with a given scale.
+    """Enclose the privacy profile δ(ε) of noise with a given scale.
 
     Args:
         noise: Name of the family, such as "gaussian".

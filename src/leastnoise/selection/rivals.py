@@ -56,9 +56,9 @@ def list_later() -> tuple[type[Noise], ...]:
 def may_lead(family: type[Noise], question: Question) -> bool:
     """True if `family` is worth its search in a plan of several releases.
 
-    For δ > 0 and a small ε/k, noise in steps, on whole numbers, with truncated tails or close to
-    Gaussian reduces the std by at most 0.2 %, which isn't worth seconds. This was measured for
-    eight shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
+    Let k be the number of compositions. Suppose δ > 0 and a small ε/k. Then noise in steps, on
+    whole numbers, with truncated tails or close to Gaussian reduces the std by at most 0.2 %, which
+    isn't worth seconds. This was measured for eight shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
     """
     budget, draws = question.budget, question.compositions
     several = draws > 1 and budget.delta > 0 and budget.epsilon <= _SMALL * draws
@@ -147,10 +147,10 @@ def _serves_any(
 def _why_needless(family: type[Noise], candidates: Sequence[Candidate], loss: Loss) -> str | None:
     """The reason not to search for `family`; None if it is worth its time.
 
-    A slow spherical family isn't worth its time if exponential noise in the shape of the body has
-    less than three quarters of the loss of `gaussian` and `l2`. At moderate ε a spherical family
-    gains less than a quarter on the better of these two. At a large ε it gains by its steps, but a
-    staircase in the shape of the body has steps, too.
+    A slow spherical family isn't worth its time if noise in the shape of the body is far ahead.
+    That means less than three quarters of the loss of `gaussian` and `l2`. At moderate ε a
+    spherical family gains less than a quarter on the better of these two. At a large ε it gains by
+    its steps, but a staircase in the shape of the body has steps, too.
     """
     if not registered_family(family).slow:
         return None
@@ -170,9 +170,9 @@ def _why_between(
 ) -> str | None:
     """The reason not to search for laws between Laplace and Gaussian noise for several releases.
 
-    If Gaussian noise had more than four times the loss of Laplace noise (ε from 0.01 to 50, k = 3
-    and 10), cactus noise had over five times the loss of Laplace noise, and flipped Huber noise no
-    less than Laplace noise.
+    They are behind if Gaussian noise has more than four times the loss of Laplace noise. Then, for
+    ε from 0.01 to 50 and 3 or 10 releases, cactus noise had over five times the loss of Laplace
+    noise. Flipped Huber noise had no less than Laplace noise.
     """
     if family.name not in _BETWEEN or question.compositions == 1:
         return None
@@ -242,9 +242,9 @@ def _why_behind_in_cells(  # noqa: PLR0917 (as `_why_behind`, and a construction
 ) -> str | None:
     """The reason why `family` in cells can't have a loss below `least`; None if it may.
 
-    For a small ε/k, noise in steps gains a few per cent on composed Laplace noise. Noise close to
-    Gaussian gains nothing on Gaussian noise if Laplace noise is far behind. Their search takes
-    seconds to minutes if many draws share a budget.
+    If ε is small for each of a unit's draws, noise in steps gains a few per cent on composed
+    Laplace noise. Noise close to Gaussian gains nothing on Gaussian noise if Laplace noise is far
+    behind. Their search takes seconds to minutes if many draws share a budget.
     """
     draws = construction.draws
     standard = _standard_in_cells(question, construction, candidates)
@@ -266,7 +266,7 @@ def _why_behind_alike(  # noqa: PLR0917 (as `_why_behind`, and a construction)
 ) -> str | None:
     """The reason why `family` can't beat the candidates in this construction; None if it may.
 
-    For whole numbers that move by 1, noise on whole numbers has about 1/12 less variance than
+    Suppose whole numbers move by 1. Then noise on whole numbers has about 1/12 less variance than
     Laplace noise or noise in steps, which also hide all shifts in between. A slow spherical family
     is judged by the better of `gaussian` and `l2`.
     """
@@ -304,8 +304,8 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
 ) -> str | None:
     """The reason why a truncated or designed staircase can't have a loss below `least`.
 
-    None if it may. The search is expensive: for several draws it designs a law for each share of
-    the budget; for one draw on many lattice points its program takes up to 700 MB.
+    None if it may. The search is expensive. For several draws it designs a law for each share of
+    the budget. For one draw on many lattice points its program takes up to 700 MB.
     """
     draws = construction.draws
     if family.name == _CUT_OFF_WHOLE and _is_behind_cut_off(
@@ -331,8 +331,9 @@ def _is_behind_cut_off(
 ) -> bool:
     """True if a truncated staircase can't have a loss below `least`, for up to k = `draws` cells.
 
-    With ε/k from 0.002 to ½ and k = 2 to 50 draws, truncation reduced the mse of a full staircase
-    by at most 140 times kδ/ε (relative), and raised it where Gaussian noise had a smaller mse.
+    This was measured with k = 2 to 50 and ε/k from 0.002 to ½. Truncation reduced the mse of a full
+    staircase by at most 140 times kδ/ε (relative). It raised it where Gaussian noise had a smaller
+    mse.
     """
     epsilon, delta = question.budget.epsilon, question.budget.delta
     full = _least(candidates, question.loss, {"geometric"})
@@ -342,7 +343,7 @@ def _is_behind_cut_off(
 
 
 def _is_tiny(question: Question, *, draws: int, spare: int) -> bool:
-    """True if 0 < kδ/ε <= 1/spare, with k the number of draws."""
+    """True if δ > 0, and δ times the number of draws is at most ε/`spare`."""
     return 0 < spare * question.budget.delta * draws <= question.budget.epsilon
 
 
@@ -405,9 +406,10 @@ def _standard_in_cells(
 ) -> float | None:
     """The loss of Laplace or Gaussian noise in cells, as a yardstick for other noise there.
 
-    It is the smaller loss of Laplace noise at ε/k for each of k draws, and of Gaussian noise. With
-    tight composition, no noise for one number had a loss more than a quarter below that, except
-    steps at a large ε/k. None for a large ε/k, and if a unit affects one cell.
+    Let k be the number of draws that a unit affects. The yardstick is the smaller loss of Laplace
+    noise at ε/k in each cell, and of Gaussian noise. With tight composition, no noise for one
+    number had a loss more than a quarter below that, except steps at a large ε/k. None for ε/k = 0
+    or ε/k > 1, and if a unit affects only one cell.
     """
     sensitivity, draws = construction.sensitivity, construction.draws
     if draws == 1 or not isinstance(sensitivity, Linf):

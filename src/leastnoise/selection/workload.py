@@ -1,7 +1,9 @@
 """Linear queries about counts in public cells: the sums that get noise, and the answers' errors.
 
-notation: W the queries, shape (m, n); A the strategy, shape (p, n); y = A x + noise. The answers
-are W A⁺ y: they all come from one estimate of the cells, and so are consistent.
+Notation: x lists the counts in the n cells. W is the matrix of m queries, shape (m, n), and A the
+strategy, the matrix of the p sums that get noise, shape (p, n). y = A x + noise, and A⁺ is the
+pseudoinverse of A. The answers are W A⁺ y: they all come from one estimate of the cells, and so are
+consistent.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
 
 
 def read_queries(queries: ArrayLike) -> Floats:
-    """Copy W to floats. Raises InvalidArgument."""
+    """Copy the queries to a matrix of floats; raises InvalidArgument unless they are valid."""
     name = "queries"
     hint = "Give an array of shape (questions, cells), such as numpy.tri(12)."
     try:
@@ -94,12 +96,12 @@ def read_queries(queries: ArrayLike) -> Floats:
 class WorkloadNoise:
     """Proved noise for answers to linear `queries`.
 
-    With a `strategy` A the noise is added to A x. Without a strategy it is added to the cells x.
+    The noise is added to sums of the cells, the rows of a matrix A, or to the cells themselves.
 
     Attributes:
-        queries: W, shape (questions, cells).
-        mechanism: The mechanism that adds noise to A x or x.
-        strategy: The sums A that get noise; None for noise in the cells.
+        queries: The matrix of the queries, shape (questions, cells).
+        mechanism: The mechanism that adds noise to the sums or the cells.
+        strategy: The matrix A of the sums that get noise; None for noise in the cells.
         neighbours: "add-remove" or "replace-one".
         max_rows: Largest number of rows of one unit.
         rms_by_strategy: Root mean square of the answers' standard deviations, for each strategy
@@ -122,7 +124,7 @@ class WorkloadNoise:
     bound: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the certificate is about A x."""
+        """Check that the certificate is about the sums of the strategy, or about the cells."""
         certificate, cells = self.certificate, self.queries.shape[1]
         shape = (cells, cells) if self.strategy is None else self.strategy.numerators.shape
         known = _sensitivities(self.strategy, cells, self.neighbours, self.max_rows)
@@ -147,7 +149,7 @@ class WorkloadNoise:
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate for noise in the sums A x; their exact sensitivity follows from A."""
+        """The certificate; the exact sensitivity of the sums follows from the `strategy`."""
         return self.mechanism.certificate
 
     @cached_property
@@ -168,10 +170,11 @@ class WorkloadNoise:
     def release(self, values: Values) -> Released:
         """Release noisy answers. Every call spends the budget again.
 
-        The noisy sums y are multiples of the mechanism's grid. The cells are estimated as A⁺ y,
-        rounded to 2^−16 of that grid. Each answer is W times the estimate, computed exactly and
-        rounded once, to the nearest double. All of this is post-processing. So answers add up like
-        the queries; with noise in the cells they are whole numbers if W is.
+        The noisy sums are multiples of the mechanism's grid. The cells are estimated from them by
+        least squares, rounded to 2^−16 of that grid. Each answer is a query of the estimated cells,
+        computed exactly and rounded once, to the nearest double. All of this is post-processing. So
+        answers add up like the queries. They are whole if the cells have geometric or
+        discrete-staircase noise, and the queries' weights are whole.
 
         Args:
             values: Counts in the cells, shape (cells,), in the forms that `Mechanism.release`
@@ -198,7 +201,7 @@ class WorkloadNoise:
         return replace(released, values=answers)
 
     def verify(self) -> None:
-        """Prove the guarantee again, starting from A's numbers.
+        """Prove the guarantee again, starting from the numbers of the strategy's matrix.
 
         `certificate.verify()` proves the same, except that it trusts the stated sensitivity.
 
@@ -220,16 +223,16 @@ def workload(
 ) -> WorkloadNoise:
     """Find noise with the least total variance for linear queries about public cells.
 
-    Tries noise in the cells (geometric, discrete-staircase, Laplace and Gaussian), Laplace noise in
-    the answers (if W's numbers have at most 24 bits), Laplace noise in cells and sums of cells (a
-    p-identity), and for δ > 0 Gaussian noise in the best sums. Returns the strategy with the
-    smallest root-mean-square standard deviation, the figures of the others, and a proved bound that
-    no additive noise is below. The p-identity may not be the best one; the bound limits how much
-    better another can be. For 1,000 cells it takes about a minute.
+    Tries noise in the cells: geometric, discrete-staircase, Laplace and Gaussian. Tries Laplace
+    noise in the answers, if the queries' numbers have at most 24 bits, and in cells and sums of
+    cells (a p-identity). For δ > 0 it also tries Gaussian noise in the best sums. Returns the
+    strategy with the smallest root-mean-square standard deviation, the figures of the others, and a
+    proved bound that no additive noise is below. The p-identity may not be the best one; the bound
+    limits how much better another can be. For 1,000 cells it takes about a minute.
 
     Args:
-        queries: W, shape (questions, cells), at most 10,000 questions and 1,000 cells: ranges,
-            cumulative counts, weighted sums.
+        queries: The matrix of queries, shape (questions, cells), at most 10,000 questions and 1,000
+            cells: ranges, cumulative counts, weighted sums.
         epsilon: Privacy budget ε ≥ 0.
         delta: Privacy budget δ, 0 ≤ δ < 1.
         neighbours: With "add-remove" a unit adds its rows to the cells; with "replace-one" it may
@@ -334,9 +337,9 @@ def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
 
 
 def _as_strategy(queries: Floats) -> StrategyMatrix | None:
-    """W times a power of two as a strategy, for noise in the answers.
+    """The queries times a power of two as a strategy, for noise in the answers.
 
-    None if W's numbers have too many digits, or if W has too many rows.
+    None if their numbers have too many digits, or if there are too many queries.
     """
     shift = BITS - math.frexp(float(np.abs(queries).max()))[1]
     scaled = np.ldexp(queries, shift)
@@ -373,7 +376,7 @@ def _noise(
 def _sensitivities(
     strategy: StrategyMatrix | None, cells: int, neighbours: Neighbours, max_rows: int
 ) -> tuple[Sensitivity, ...]:
-    """The sensitivities that hold for A x, or for the cells without a strategy."""
+    """The sensitivities that hold for a strategy's sums, or for the cells without a strategy."""
     if strategy is not None:
         norms: tuple[StrategyNorm, ...] = ("l1", "l2")
         return tuple(strategy.sensitivity(norm, neighbours, max_rows) for norm in norms)

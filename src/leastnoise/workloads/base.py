@@ -35,7 +35,7 @@ class SummedTable:
 
     @cached_property
     def part_of(self) -> Wholes:
-        """For each cell the index of the number that includes it, 0 to `count` − 1; (cells,)."""
+        """For each cell the index of the number that includes it, from 0 on; shape (cells,)."""
         return self.find()
 
     def add_up(self, cells: NDArray[Any]) -> NDArray[Any]:
@@ -71,7 +71,10 @@ class Strategy(Protocol):
         ...
 
     def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
-        """For each probability and number of a table an h with P(|error| <= h) >= probability."""
+        """For each probability, an array of half-widths of the numbers of a table.
+
+        A half-width h has P(|error| <= h) >= probability.
+        """
         ...
 
     def is_alike(self, table: int) -> bool:

@@ -1,13 +1,15 @@
 """Contrasts of a table, in whole numbers: the information that tables by fewer attributes lack.
 
-Gaussian noise in contrasts alone costs less of the budget than noise in the tables (Xiao, He,
-Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by √p_A, and A by 1.
+Gaussian noise in contrasts alone costs less of the budget than noise in the tables. For a row moves
+the contrasts of table A by √p_A, and A by 1 (Xiao, He, Zhang & Kifer 2023, ResidualPlanner).
 
-notation: n_i the sizes of the attributes of a table A, v its numbers; h_k = (1, …, 1, −k, 0, …, 0)
-with k ones, k = 1 … n−1, orthogonal and of sum 0, ‖h_k‖² = k(k+1); H the matrix whose rows are all
-⊗ h_k, one for each attribute, K_j = ‖row j‖², K = diag(K_j); a_j = ⌊2^28/√K_j⌋/2^28; y = diag(a)Hv
-+ noise; p_A = Π(1 − 1/n_i). HᵀK⁻¹H is the projection on the arrays whose sums along each attribute
-are 0. Proofs: theory/marginals.md §14.
+Notation: n_i are the `sizes` of the attributes of a table A, its numbers of keys, and v lists the
+numbers of A. For an attribute of n keys, h_k = (1, …, 1, −k, 0, …, 0) with k ones, k = 1 … n − 1.
+These vectors are orthogonal and of sum 0, with ‖h_k‖² = k(k + 1). H is the matrix whose rows are
+all tensor products of one h_k for each attribute: Hv are the contrasts. K_j is the squared length
+of row j, and K = diag(K_j). a_j = ⌊2^28/√K_j⌋/2^28 scales the contrasts, and y = diag(a)Hv + noise.
+p_A is the product of all 1 − 1/n_i. HᵀK⁻¹H is the projection on the arrays whose sums along each
+attribute are 0. Proofs: theory/marginals.md §14.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _END = 2**62
 
 
 def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """The squared norms K_j of the rows of H, shape (Π(n_i − 1),)."""
+    """The squared lengths K_j of the rows of H, one for each contrast."""
     norms = np.ones(1, dtype=np.int64)
     for size in sizes:
         ones = np.arange(1, size, dtype=np.int64)
@@ -39,14 +41,14 @@ def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """2^28·a_j, the largest whole numbers with a_j² K_j <= 1; shape (Π(n_i − 1),)."""
+    """The factors a_j of all contrasts times 2^28: the largest whole numbers with a_j² K_j <= 1."""
     norms = squared_norms(sizes)
     factors = {norm: math.isqrt(4**BITS // norm) for norm in np.unique(norms).tolist()}
     return np.array([factors[norm] for norm in norms.tolist()], dtype=np.int64)
 
 
 def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """The scaled contrasts 2^28·a_j·(Hv)_j of a table's integers v, exactly; shape (Π(n_i − 1),).
+    """The scaled contrasts 2^28·a_j·(Hv)_j of a table's integers v = `numbers`, exactly.
 
     Each is clipped at ±2^62, which never increases the difference between two inputs.
     """
@@ -81,7 +83,8 @@ def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
 def variance_of_component(sizes: Sequence[int]) -> float:
     """A bound on the variance of each number of `component`, for noise of variance 1.
 
-    Σ_j H_jb²/(K_j a_j)² <= p_A·max_j 1/(a_j² K_j), as Σ_j H_jb²/K_j = p_A for each number b.
+    The variance of number b is the sum of H_jb²/(K_j a_j)² over all rows j. It is at most p_A·max_j
+    1/(a_j² K_j), since the sum of H_jb²/K_j is p_A.
     """
     squares = numerators(sizes).astype(float) ** 2 * squared_norms(sizes)
     return float(squared_reach(sizes)) * 4.0**BITS / float(squares.min())
@@ -90,8 +93,9 @@ def variance_of_component(sizes: Sequence[int]) -> float:
 def squared_reach(sizes: Sequence[int], *, replaced: bool = False) -> Fraction:
     """A bound on the squared l2 distance by which one unit moves diag(a)Hv.
 
-    A unit adds 1 to at most one number b of the table: Σ_j a_j² H_jb² <= p_A. A `replaced` unit
-    also takes 1 away from another number c. With D the attributes in which b and c differ, the
+    A unit adds 1 to at most one number b of the table. That moves diag(a)Hv by the squared length
+    Σ_j a_j² H_jb² <= p_A. A `replaced` unit also takes 1 away from another number c. Let D be the
+    attributes in which b and c differ, and e_b the array that is 1 at b and 0 elsewhere. The
     projection of e_b − e_c has the squared length 2(p_A − Π_{i∈D}(−1/n_i)·Π_{i∉D}(1 − 1/n_i)). It
     is largest if D is the single attribute with the least n_i. Then it is twice the product of 1 −
     1/n_i over the other attributes.

@@ -1,9 +1,10 @@
 """Half-widths of sums of independent Laplace variables, given their largest share of the variance.
 
-notation: S = Σ c_i X_i of Laplace numbers with standard deviations s_i, Var S = 1, w_i = c_i² s_i².
-X_i has the law of s_i √E·G, E exponential of mean 1, G normal. So S has the law of √V·G with
-V = Σ w_i E_i, and P(|S| > t) = E f(V), f(v) = 2(1 − Φ(t/√v)). f is convex up to t²/3 and concave
-from there on.
+Notation: S = Σ c_i X_i is a sum of independent Laplace variables X_i with standard deviations s_i
+and coefficients c_i. Its variance is 1, and w_i = c_i² s_i² are the shares of it. X_i has the law
+of s_i √E_i·G, where E_i is exponential with mean 1 and G is standard normal. So S has the law of
+√V·G with V = Σ w_i E_i. P(|S| > t) is the mean of f(V) with f(v) = 2(1 − Φ(t/√v)), where Φ is the
+normal distribution function. f is convex up to t²/3 and concave from there on.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ _MOST = 1 << 12  # a sum of 4,096 parts is normal to three digits
 
 
 def half_width_of_laplace_sum(probability: float, largest: float) -> float:
-    """A t with P(|S| <= t) >= probability for every S of variance 1 with all w_i <= `largest`.
+    """A half-width t with P(|S| <= t) >= `probability`, for sums S of variance 1.
 
-    For 95 %, 1.960 ≤ t ≤ 2.162. Let h be the polygon through f at points up to t²/3, continued with
-    the slope of f at t²/3. It is convex, and h ≥ f. E h(Σ w_i E_i) is symmetric and convex in w. So
-    it is largest if k = ⌊1/largest⌋ of the w_i are 1/k (Marshall, Olkin & Arnold 2011, §3.C). Then
-    kV is a gamma variable of shape k, and E h(V) has a closed form.
+    It holds for every S whose shares w_i of the variance are all at most `largest`. For 95 %, t
+    lies between 1.960 and 2.162.
+
+    Let h be the polygon through f at points up to t²/3, continued with the slope of f at t²/3. It
+    is convex, and h ≥ f. The mean of h(V) is symmetric and convex in the w_i. So it is largest if k
+    = ⌊1/largest⌋ of the w_i are 1/k (Marshall, Olkin & Arnold 2011, §3.C). Then kV is a gamma
+    variable of shape k, and the mean of h(V) has a closed form.
     """
     return _half_width(probability, min(math.floor(1 / min(largest, 1.0)), _MOST))
 
@@ -43,7 +47,10 @@ def _is_enough(outside: float, parts: int, t: float) -> bool:
 
 
 def _outside(t: float, parts: int) -> float:
-    """The bound E h(V) on P(|S| > t), where V is the mean of `parts` exponentials."""
+    """A bound on P(|S| > t): the mean of h(V), where V is the mean of `parts` exponentials.
+
+    h is the polygon of `half_width_of_laplace_sum`.
+    """
     from scipy.special import gammaincc, ndtr  # noqa: PLC0415 (paid for where it is used)
 
     if t <= 0:

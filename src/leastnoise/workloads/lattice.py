@@ -1,9 +1,11 @@
 """Tables of which some are sums of others: the variances of all numbers if some tables have noise.
 
-notation: an integer stands for a table; the table of all cells is the last in `every`. N cells in
-all, n_B cells of table B, r_A contrasts of table A (degrees of freedom that coarser tables lack).
-τ_M = 1/variance of a number of the measured table M; θ_A = Σ τ_M N/n_M over all M of which A is a
-sum; v_B the variance of a number of table B. Proofs: theory/marginals.md.
+Notation: an integer stands for a table; the table of all cells is the last in `every`. N is the
+number of all cells and n_B the number of cells of table B. r_A is the number of contrasts of table
+A: the degrees of freedom that coarser tables lack. τ_M, the information of table M, is 1/variance
+of its measured numbers, and 0 if M isn't measured. θ_A is the sum of τ_M N/n_M over all M of which
+A is a sum: the information about the contrasts of A. v_B is the variance of a number of the
+published table B. Proofs: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -75,15 +77,19 @@ class TableLattice(ABC):
 
     @cached_property
     def carried(self) -> Floats:
-        """The matrix that maps τ to θ: N/n_M where A is a sum of M, else 0; shape (A, M)."""
+        """The matrix that maps τ to θ; shape (every table A, every table M).
+
+        The entry is N/n_M where A is a sum of M, else 0.
+        """
         counts = np.array([self.cells(table) for table in self.every], dtype=float)
         return self.within * (counts[-1] / counts)
 
     @cached_property
     def spread(self) -> Floats:
-        """The matrix S with v_B = Σ_A S_BA/θ_A: N r_A/n_B² where A is a sum of B, else 0.
+        """The matrix S that computes variances, v_B = Σ S_BA/θ_A over all tables A.
 
-        Its shape is (published tables, every table).
+        S_BA is N r_A/n_B² where A is a sum of B, else 0. Its shape is (published tables B, every
+        table A).
         """
         counts = np.array([self.cells(table) for table in self.tables], dtype=float)
         contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
@@ -94,7 +100,10 @@ class TableLattice(ABC):
         return spread
 
     def variances(self, theta: Floats) -> Floats:
-        """The variance v_B of each published table; infinite if θ doesn't determine the table."""
+        """The variance v_B of a number of each published table, given θ for every table.
+
+        All are infinite if θ doesn't determine all published tables.
+        """
         needed = (self.spread > 0).any(axis=0)
         if (theta[needed] <= 0).any():
             return np.full(len(self.tables), math.inf)

@@ -1,10 +1,12 @@
 """Tables that add up, from noise in some of them: the least squares estimate and its variances.
 
-notation: attributes of sizes n_1 … n_d; a table is the set of attributes by which it is grouped, as
-a bit mask (0 is the total, 2^d − 1 the cells); N = Πn_i, n_B = Π_{i∈B} n_i, r_A = Π_{i∈A} (n_i −
-1), P_A the projection on the part of table A that tables by fewer attributes lack, τ_M = 1/variance
-of a number of the measured table M, θ_A = Σ_{M⊇A} τ_M N/n_M, v_B the variance of a number of table
-B. Proofs: theory/marginals.md.
+Notation: attribute i has n_i keys, i = 1 … d. A table is the set of attributes by which it is
+grouped, as a bit mask. 0 is the total and 2^d − 1 the table of all cells. N is the number of all
+cells, and x the array of the cells. n_B is the product of n_i, and r_B the product of n_i − 1, over
+the attributes i of table B. P_A x is the part of table A that tables by fewer attributes lack; P_A
+is a projection. τ_M is 1/variance of a number of the measured table M, and 0 if M isn't measured.
+θ_A is the sum of τ_M N/n_M over all M ⊇ A, the information about P_A x. v_B is the variance of a
+number of the published table B. Proofs: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ MOST_CELLS = 2**16
 @final
 @dataclass(frozen=True, kw_only=True)
 class Marginals(TableLattice):
-    """Attributes with numbers of keys `sizes`, and the published `tables`, as distinct bit masks.
+    """The published `tables` by any of several attributes, as distinct bit masks.
 
-    With `total_is_known` the sum of all cells is public, and P_∅ is known without noise.
+    `sizes` are the numbers of keys of the attributes. With `total_is_known` the sum of all cells is
+    public, and gets no noise.
     """
 
     @property
@@ -82,16 +85,16 @@ class Marginals(TableLattice):
         return tuple(i for i in range(len(self.sizes)) if table >> i & 1)
 
     def cells(self, table: int) -> int:
-        """The number n_B of cells of a table."""
+        """The number of cells of a table: the product of its attributes' numbers of keys."""
         return math.prod(self.sizes[i] for i in self.axes(table))
 
     def contrasts(self, table: int) -> int:
-        """The number r_A of contrasts of a table."""
+        """The number of contrasts of a table: the product of n_i − 1 over its attributes i."""
         return math.prod(self.sizes[i] - 1 for i in self.axes(table))
 
     @cached_property
     def within(self) -> NDArray[np.bool_]:
-        """True where A ⊆ B, so that table A is a sum of table B; shape (every A, every B)."""
+        """True where table A ⊆ B, so that A is a sum of B; shape (every table A, every table B)."""
         masks = np.array(self.every)
         return (masks[:, None] & masks[None, :]) == masks[:, None]
 
@@ -104,7 +107,10 @@ class Marginals(TableLattice):
         return replace(self, tables=tuple(filter(self.has_noise, self.tables)))
 
     def cell_variance(self, theta: Floats) -> float:
-        """The variance of the estimate of a cell, from the P_A with θ_A > 0 alone."""
+        """The variance of the estimate of a cell, given θ for every table.
+
+        A part P_A x with θ_A = 0 isn't estimated and contributes nothing.
+        """
         contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
         estimated = theta > 0
         estimated[0] &= not self.total_is_known
@@ -114,9 +120,9 @@ class Marginals(TableLattice):
     def coefficients(self, information: Floats, published: int) -> dict[int, list[_Equal]]:
         """The coefficients of measured numbers in the estimate of one number of a published table.
 
-        The result has, for each measured table (τ > 0), pairs of a coefficient and the number of
-        measured numbers that have it. A coefficient depends only on the attributes on which the
-        measured number agrees with the published one. If θ_A = 0, P_A contributes nothing.
+        `information` is τ for every table. The result has, for each measured table (τ > 0), pairs
+        of a coefficient and the number of measured numbers that have it. A coefficient depends only
+        on the attributes on which the measured number agrees with the published one.
         """
         tau: list[float] = information.tolist()
         theta: list[float] = (self.carried @ information).tolist()
@@ -134,9 +140,11 @@ class Marginals(TableLattice):
         return coefficients
 
     def _entry(self, theta: Sequence[float], published: int, measured: int, equal: int) -> float:
-        """The entry of Σ_A (S_B P_A S_Mᵀ)/θ_A for two numbers that agree only on `equal`.
+        """The covariance of the estimates of a published and a measured number.
 
-        B is the `published` table, M the `measured` table; S_B and S_M sum the cells to them.
+        The two numbers have the same keys of the attributes in `equal`, a bit mask, and different
+        keys of all others that both tables have. With S_B and S_M the matrices that sum the cells
+        to the two tables, it is an entry of Σ_A (S_B P_A S_Mᵀ)/θ_A.
         """
         both = published & measured
         outside = math.prod(self.sizes[i] for i in self.axes(~(published | measured)))
@@ -150,7 +158,7 @@ class Marginals(TableLattice):
         return total
 
     def _estimated(self, table: int) -> Iterator[int]:
-        """Yield the A ⊆ `table` whose P_A is estimated from noisy numbers."""
+        """Yield the tables A ⊆ `table` for which P_A x is estimated from noisy numbers."""
         first = 1 if self.total_is_known else 0
         return (part for part in self.every[first:] if part & table == part)
 
@@ -159,10 +167,10 @@ class Marginals(TableLattice):
     ) -> Components:
         """The least squares estimates of P_A x, for each table A that is estimated.
 
-        P_A x is the part of A that tables by fewer attributes lack. Its numbers add up to 0 along
-        each attribute; its shape is the sizes of the attributes. `information` is τ, and `measured`
-        holds the noisy numbers of each table of τ > 0, its axes in order. The cells add up to
-        `total` if that is known.
+        P_A x is the part of table A that tables by fewer attributes lack. Its array has an axis for
+        each attribute of A, and its numbers add up to 0 along each axis. `information` is τ for
+        every table, and `measured` holds the noisy numbers of each table with τ > 0, its axes in
+        order. The cells add up to `total` if that is known.
         """
         theta, cells = self.carried @ information, self.cells(self.whole)
         components: Components = {0: np.full((), total)} if self.total_is_known else {}
@@ -185,7 +193,7 @@ class Marginals(TableLattice):
         return components
 
     def table(self, components: Components, table: int) -> Floats:
-        """Sum `components` to the numbers of a table; the shape is the sizes of its attributes."""
+        """The numbers of a table from `components`, with an axis for each of its attributes."""
         axes = self.axes(table)
         numbers = np.zeros([self.sizes[i] for i in axes])
         for part, values in components.items():
@@ -203,19 +211,19 @@ class Marginals(TableLattice):
 
 _Equal = tuple[float, int]
 Components = dict[int, "Floats"]
-"""P_A x by table A: the part of A that tables by fewer attributes lack."""
+"""For each table A the array P_A x: the part of A that tables by fewer attributes lack."""
 
 
 # The search for the shares of the budget that measured tables get.
 #
-# notation: w_B the weights of the published tables, W their sum; ω_M the share of the budget of the
-# measured table M. Proofs: theory/marginals.md.
+# notation: w_B is the weight of the published table B, and ω_M the share of the budget that the
+# measured table M gets. Proofs: theory/marginals.md.
 
 
 Information = Callable[["Floats"], tuple["Floats", "Floats"]]
-"""A function from the shares ω of all measurable tables to their τ, and to dτ/dω."""
+"""A function from the shares ω of all measurable tables to their τ and derivatives dτ/dω."""
 Loss = Callable[["Floats"], tuple[float, "Floats"]]
-"""A function from ln v of the published tables to the loss of a search, and to its gradient."""
+"""A function from the ln v_B of all published tables to the loss of a search and its gradient."""
 Shares = dict[int, Fraction]
 """Shares of the measured tables; they add up to 1."""
 _Total = Callable[[Iterable[float]], float]
@@ -230,11 +238,12 @@ _SCATTERED = 32  # additional starts, since the largest variance has many local 
 def best_shares(
     marginals: TableLattice, weights: Sequence[float] | None, information: Information
 ) -> Shares:
-    """Search for shares of measured tables with a small Σ w_B ln v_B.
+    """Search for the shares of measured tables that make the variances of published tables small.
 
-    Without `weights` the largest v_B is made small instead. Tables that aren't published may be
-    measured, too. Several starts each lead to a local optimum. The best start or optimum is
-    returned, rounded to multiples of 1/`PARTS`.
+    The objective is Σ w_B ln v_B, where w_B is the weight and v_B the variance of table B. Without
+    `weights` it is the largest ln v_B. `information` computes 1/variance from shares. Tables that
+    aren't published may be measured, too. Several starts each lead to a local optimum. The best
+    start or optimum is returned, rounded to multiples of 1/`PARTS`.
     """
     offers, losses = (
         _list_starts(marginals),
@@ -259,7 +268,11 @@ def log_variance(
     weights: Sequence[float] | None,
     information: Information,
 ) -> float:
-    """The objective of `best_shares`: Σ w_B ln v_B, or the largest ln v_B without weights."""
+    """The objective of `best_shares` at these shares.
+
+    It is Σ w_B ln v_B, where w_B is the weight and v_B the variance of table B. Without `weights`
+    it is the largest ln v_B.
+    """
     given = np.array([float(shares.get(table, 0)) for table in marginals.every])
     logs = np.log(marginals.variances(marginals.carried @ information(given)[0]))
     return float(logs.max() if weights is None else np.array(weights) @ logs)
@@ -272,10 +285,10 @@ def smooth_largest(logs: Floats, power: int) -> tuple[float, Floats]:
 
 
 def choose_loss(*, largest: bool) -> tuple[Callable[[Sequence[float]], float], _Total]:
-    """Two functions of several ln v: the smooth loss of a search, and the value that ranks results.
+    """Choose the smooth loss of a search and the value that ranks its results.
 
-    Both are the sum of all ln v. If `largest`, the loss is the ln of a power mean of the v, and the
-    value is the largest ln v.
+    Both are functions of the logarithms of several variances, and return their sum. If `largest`,
+    the loss is the ln of a power mean of the variances, and the value is the largest logarithm.
     """
     if not largest:
         return math.fsum, math.fsum
@@ -287,11 +300,11 @@ def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
 
 
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
-    """The τ of ε-private noise in tables that a unit moves by `reaches` in l1.
+    """The `Information` of ε-private noise in tables that a unit moves by `reaches` in l1.
 
-    ω is a table's share of ε. Where `whole` is True a unit moves whole numbers by 1, and the noise
-    is geometric with τ = 2 sinh²(ε ω/2 reach). Elsewhere it is Laplace noise with τ = (ε
-    ω/reach)²/2.
+    It is a function from shares to τ = 1/variance. Let ω be a table's share of ε. Where `whole` is
+    True the numbers are whole, and the noise is geometric with τ = 2 sinh²(ε ω/(2·reach)).
+    Elsewhere it is Laplace noise with τ = (ε ω/reach)²/2.
     """
 
     def information(shares: Floats) -> tuple[Floats, Floats]:
@@ -305,10 +318,11 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 
 
 def gaussian_information(sigma: float, reaches: Floats) -> Information:
-    """The τ = ω/(σ reach)² of Gaussian noise in tables that a unit moves by `reaches` in l2.
+    """The `Information` of Gaussian noise in tables that a unit moves by `reaches` in l2.
 
-    ω is a table's share of the budget (of 1/σ²). `sigma` is the standard deviation of noise that
-    hides an l2 shift of 1 with the whole budget.
+    It is a function from shares to 1/variance, ω/(σ·reach)² for a table with the share ω. `sigma`
+    is σ, the standard deviation of noise that hides an l2 shift of 1 with the whole budget. The
+    shares of several tables add up, as their 1/σ² do.
     """
     each = 1 / (sigma * reaches) ** 2
     return lambda shares: (each * shares, each)
@@ -353,7 +367,7 @@ def _scatter(marginals: TableLattice) -> list[Floats]:
 def _descend(
     marginals: TableLattice, shares: Floats, loss: Loss, information: Information
 ) -> Floats:
-    """A local optimum of the loss near `shares`; shares of 0 stay 0, and small ones become 0."""
+    """Find a local optimum of the loss near `shares`: 0 stays 0, and shares under .005 become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
     def objective(logs: Floats, kept: NDArray[np.intp]) -> tuple[float, Floats]:
@@ -399,5 +413,5 @@ def whole_parts(shares: Floats, every: Sequence[int], most: int = PARTS) -> Shar
 
 
 def geometric_mean_std(log_variance: float, tables: int) -> float:
-    """The geometric mean of standard deviations, given Σ ln v over `tables` tables."""
+    """The geometric mean of the stds of `tables` tables, given the sum of their ln variances."""
     return math.exp(log_variance / 2 / tables)

@@ -1,7 +1,9 @@
 """Proved lower bounds on the variances in tables that add up, for any additive noise.
 
-notation: as in `marginal`; w_B the weights of the published tables, W their sum; c_A the cost of
-one unit of θ_A, by default r_A. Proofs: theory/marginals.md §4.
+Notation, as in `marginal`: N is the number of all cells, and v_B the variance of a number of the
+published table B. r_A is the number of contrasts of table A. θ_A is the information about P_A x,
+the part of A that tables by fewer attributes lack; θ lists it for every table. w_B is the weight of
+the published table B, and W the sum of all weights. Proofs: theory/marginals.md §4.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ _FIXED_POINT_STEPS = 200  # each step at least halves the distance to the fixed 
 def gaussian_optimum(
     marginals: Marginals, weights: Sequence[float], costs: Floats | None = None
 ) -> Floats:
-    """The θ that minimises Σ w_B ln v_B under Σ_A θ_A c_A <= N.
+    """The θ with the smallest Σ w_B ln v_B of Gaussian noise, found in floats.
 
-    w are the `weights`, v_B the variance in table B, and c the `costs`.
+    The search is over all θ with Σ θ_A c_A <= N, where c_A is the cost of one unit of θ_A. w_B are
+    the `weights`, and c_A the `costs`, by default r_A.
     """
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
@@ -44,7 +47,10 @@ def gaussian_optimum(
 
 
 def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
-    """The θ that about minimises the largest v_B under Σ_A θ_A c_A <= N; see `gaussian_optimum`."""
+    """The θ with about the smallest largest v_B of Gaussian noise, found in floats.
+
+    The search is over all θ with Σ θ_A c_A <= N, as in `gaussian_optimum`.
+    """
     prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
     for _ in range(_FIXED_POINT_STEPS):
         theta = cheapest(marginals, prices, costs)
@@ -56,10 +62,11 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
 
 
 def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
-    """The θ that minimises Σ ω_B v_B under Σ_A θ_A c_A <= N.
+    """The θ with the smallest total price of the variances, in closed form.
 
-    ω are the `prices` of the variances v_B, and c the `costs`. By default c_A is the number of
-    contrasts of A, and at least 1.
+    The total is Σ price_B v_B over the published tables B. It is smallest among all θ with Σ θ_A
+    c_A <= N, where c_A are the `costs`. By default c_A is the number r_A of contrasts of A, and at
+    least 1.
     """
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
@@ -76,15 +83,18 @@ def bound(
     budget: Budget,
     reach: Fraction = Fraction(1),
 ) -> float:
-    """A lower bound on Σ w_B ln v_B of any additive noise; proved in balls, rounded down.
+    """A lower bound on Σ w_B ln v_B for any additive noise that meets the budget.
 
-    The noise hides a shift of any one cell by `reach`. With a known total it hides a shift of any
-    cell by `reach` and of any other cell by −`reach`. Let t = ln θ. Σ w_B ln v_B is convex in t, so
-    it is above its tangent at any t. The tangent is taken at the Gaussian optimum, in floats; its
-    slope in t_A is −g_A. In units of the least variance of noise for one number, private noise has
-    Σ p_A e^(t_A) <= 1. There −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N; with a
-    known total, A ≠ ∅ and p_A = 2r_A/(N − 1). All tables must have noise: see
-    `Marginals.with_noise`.
+    w_B is the weight of table B and v_B the variance of its numbers. The bound is proved in balls
+    and rounded down. The noise hides a shift of any one cell by `reach`. With a known total it
+    hides a shift of any cell by `reach` and of any other cell by −`reach`. All tables must have
+    noise: see `Marginals.with_noise`.
+
+    *Proof.* Σ w_B ln v_B is convex in the vector of all t_A = ln θ_A, so it is above its tangent at
+    any t. The tangent is taken at the Gaussian optimum, in floats; its slope in t_A is −g_A, where
+    Σ g_A = W. In units of the least variance of noise for one number, private noise has Σ p_A
+    e^(t_A) <= 1. So −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N. With a known
+    total, A isn't the total and p_A = 2r_A/(N − 1).
     """
     theta = gaussian_optimum(marginals, list(map(float, weights)))
     whole = marginals.cells(marginals.whole)
@@ -115,10 +125,11 @@ def bound(
 def bound_of_largest(
     marginals: Marginals, *, budget: Budget, reach: Fraction = Fraction(1)
 ) -> float:
-    """A lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
+    """A lower bound on the largest ln v_B for any additive noise, proved as `bound` is.
 
-    The largest ln v_B is at least Σ w_B ln v_B for any weights w > 0 with sum 1. Floats propose
-    weights for which the Gaussian optimum has equal variances, which give the largest bound.
+    v_B is the variance of the numbers of table B. The largest ln v_B is at least Σ w_B ln v_B for
+    any weights w_B > 0 with sum 1. Floats propose weights for which the Gaussian optimum has equal
+    variances, which give the largest bound.
     """
     prices = np.ones(len(marginals.tables))
     for _ in range(_FIXED_POINT_STEPS):

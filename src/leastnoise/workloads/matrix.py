@@ -1,7 +1,8 @@
 """Consistent answers to linear questions, by least squares from noisy sums of cells.
 
-notation: W the questions, shape (m, n); A the strategy, shape (p, n); y = A x + noise. An answer is
-W A⁺ y.
+Notation: x lists the n cells. W is the matrix of m questions, shape (m, n), and A the strategy, the
+matrix of the p sums that get noise, shape (p, n). y = A x + noise, A⁺ is the pseudoinverse of A,
+and W A⁺ y are the answers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class LeastSquares:
 
     @cached_property
     def inverse(self) -> Floats:
-        """A⁺, shape (cells, sums), in floats: it estimates the cells."""
+        """The pseudoinverse A⁺ in floats, which estimates cells from sums; shape (cells, sums)."""
         if self.strategy is None:
             return np.eye(self.queries.shape[1])
         # singular values below 1e-12 of the largest count as 0: rows of W may be dependent
@@ -49,7 +50,7 @@ class LeastSquares:
 
     @cached_property
     def of_noise(self) -> Floats:
-        """W A⁺, shape (questions, sums): the weights of the noise in each answer."""
+        """The weights W A⁺ of each sum's noise in each answer, shape (questions, sums)."""
         return self.queries if self.strategy is None else self.queries @ self.inverse
 
     def find_stds(self, variances: Floats) -> Floats:
@@ -58,11 +59,15 @@ class LeastSquares:
         return np.asarray(np.sqrt(squares @ variances), dtype=np.float64)
 
     def sum_cells(self, cells: Sequence[Fraction]) -> list[Fraction]:
-        """A x, exactly: the numbers that noise is added to."""
+        """The exact sums A x, to which noise is added."""
         return [*cells] if self.strategy is None else self.strategy.image(cells)
 
     def answer(self, noisy: Floats, grid: Fraction) -> Floats:
-        """The answers W·round(A⁺y) for noisy sums y on a grid, exact and then rounded to floats."""
+        """The answers to all questions, given noisy sums that are multiples of `grid`.
+
+        Cells are estimated by A⁺y and rounded to multiples of grid·2^−16; without a strategy they
+        are y itself. The answers are exact sums of these cells, rounded to floats.
+        """
         steps = [int(Fraction(number) / grid) for number in noisy.tolist()]
         if self.strategy is not None:
             finer = [number << FINER_BITS for number in steps]
@@ -75,7 +80,7 @@ class LeastSquares:
 
 
 def _fit(strategy: StrategyMatrix, inverse: Floats, sums: Sequence[int]) -> list[int]:
-    """Whole numbers nearest to A⁺·sums, by iterative refinement with exact residuals."""
+    """The whole numbers nearest to A⁺·sums, by iterative refinement with exact residuals."""
     rows = strategy.numerators.astype(object)
     wanted = np.array([number << BITS for number in sums], dtype=object)
     cells = np.zeros(rows.shape[1], dtype=object)

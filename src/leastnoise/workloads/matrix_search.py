@@ -1,9 +1,10 @@
 """Search in floats for the sums of cells to which a workload adds noise: its strategy.
 
-notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA; y the prices of the cells, D
-= diag(√y). If each number of A x has noise of variance v, the variances of all answers sum to tr(V
-X⁻¹)·v. Sources: theory/marginals.md §8; p-identities are by McKenna, Miklau, Hay & Machanavajjhala
-(2018).
+Notation: x lists the n cells. W is the workload, the matrix of the questions, shape (m, n), and V =
+WᵀW is `gram`. A is a strategy, the matrix of the sums that get noise, and X = AᵀA. y are prices of
+the cells, and D = diag(√y). If each number of A x has noise of variance v, the variances of all
+answers sum to tr(V X⁻¹)·v. Sources: theory/marginals.md §8; p-identities are by McKenna, Miklau,
+Hay & Machanavajjhala (2018).
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples ar
 
 
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
-    """A strategy A with nearly the least tr(V X⁻¹) under X_ii <= 1, and prices that bound it below.
+    """A strategy for Gaussian noise with nearly the least total variance, and prices as its proof.
 
-    A has shape (n, n), and the prices y have shape (n,). They come from the fixed point y =
-    diag(M)/tr M, M = (D V D)^½. Every y proves a bound by duality, (tr M)²/Σ_i y_i, and gives an X.
-    The best X and the best bound may belong to different steps.
+    The strategy A has shape (n, n), and the prices y have shape (n,). A minimises tr(V X⁻¹) under
+    X_ii <= 1. Both come from the fixed point y = diag(M)/tr M, with M = (D V D)^½. By duality every
+    y proves that no tr(V X⁻¹) is below (tr M)²/Σ_i y_i, and gives an X. The best X and the best
+    bound may belong to different steps.
     """
     prices = _raise_to_floor(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices
@@ -59,17 +61,18 @@ def _raise_to_floor(prices: Floats) -> Floats:
 
 
 def _root(gram: Floats, prices: Floats) -> tuple[Floats, Floats]:
-    """The eigenvalues of (D V D)^½, and the eigenvectors in columns."""
+    """The eigenvalues of the matrix (D V D)^½, and its eigenvectors in columns."""
     d = np.sqrt(prices)
     squares, basis = np.linalg.eigh(d[:, None] * gram * d)
     return np.sqrt(np.maximum(squares, 0.0)), np.asarray(basis, dtype=np.float64)
 
 
 def p_identity(queries: Floats, gram: Floats) -> Floats:
-    """A p-identity A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
+    """Search for a strategy for Laplace noise with a small total variance tr(V X⁻¹): a p-identity.
 
-    All its columns have the l1 norm 1. The result is the best of the local optima from a few
-    starts.
+    A p-identity is the identity matrix above p more rows Θ >= 0, with column j divided by 1 + Σ_k
+    Θ_kj. So all its columns have the l1 norm 1. The result is the best of the local optima from a
+    few starts.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
@@ -115,10 +118,10 @@ def _list_starts(queries: Floats, gram: Floats) -> list[Floats]:
 
 
 def _variance(theta: Floats, gram: Floats) -> tuple[float, Floats]:
-    """The total variance tr(V X⁻¹) of a p-identity, and its gradient in Θ.
+    """The total variance tr(V X⁻¹) of a p-identity with the rows Θ = `theta`, and its gradient.
 
-    Let s = 1 + Σ_k Θ_k, U = diag(s) V diag(s) and C = (I + ΘΘᵀ)⁻¹. By Woodbury's identity X⁻¹ =
-    diag(s)(I − ΘᵀCΘ)diag(s), so the total is tr U − tr CΘUΘᵀ.
+    Let s be 1 plus the sum of all rows of Θ, U = diag(s) V diag(s) and C = (I + ΘΘᵀ)⁻¹. By
+    Woodbury's identity X⁻¹ = diag(s)(I − ΘᵀCΘ)diag(s), so the total is tr U − tr CΘUΘᵀ.
     """
     s = 1 + theta.sum(axis=0)
     diagonal = s * s * np.diag(gram)

@@ -4,11 +4,14 @@ For example, the levels may be regions and their municipalities, the columns age
 grouped by one level of the tree and by some of the other columns. Regions may have different
 numbers of municipalities.
 
-notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d, K =
-Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and is represented by
-the integer l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance in a measured table,
-w_l(A) = Σ_{M⊇A} τ_(l,M) K/n_M. For each A the estimate of P_A is the estimate of counts on the tree
-whose nodes of level l are measured with the information w_l(A). Proofs: theory/marginals.md §15.
+Notation: the tree has the levels 0 … L, with c_l nodes in level l and one node in level 0. The d
+other columns have n_1 … n_d keys, and K is the product of all n_i. A table (l, B) is grouped by the
+nodes of level l and by the columns in B, a bit mask; it is the integer l·2^d + B. n_B is the
+product of n_i over the columns in B. P_A is the projection, in the other columns alone, on what
+tables by the columns A have and tables by fewer columns lack; see `marginal`. τ_(l,M) is 1/variance
+of a number of the measured table (l, M), and 0 if it isn't measured. w_l(A) is the sum of τ_(l,M)
+K/n_M over all M ⊇ A. For each A the estimate of P_A is the estimate of counts on the tree whose
+nodes of level l are measured with the information w_l(A). Proofs: theory/marginals.md §15.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ class Nested(TableLattice):
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The number of nodes c_l of every level."""
+        """The number of nodes of every level, from level 0 on."""
         return (1, *map(len, self.parents))
 
     @cached_property
@@ -63,7 +66,7 @@ class Nested(TableLattice):
 
     @property
     def masks(self) -> int:
-        """The number of sets of other columns, 2^d."""
+        """The number of sets of other columns: 2 to the power of their number."""
         return 1 << len(self.sizes)
 
     @property
@@ -130,13 +133,17 @@ class Nested(TableLattice):
 
     @cached_property
     def within(self) -> NDArray[np.bool_]:
-        """True where table A is a sum of table B; shape (A, B)."""
+        """True where table A is a sum of table B; shape (every table A, every table B)."""
         levels, masks = np.divmod(np.array(self.every), self.masks)
         columns = (masks[:, None] & masks[None, :]) == masks[:, None]
         return columns & (levels[:, None] <= levels[None, :])
 
     def contrasts(self, table: int) -> int:
-        """The number r_A of contrasts of a table, relative to tables by the level above."""
+        """The number of contrasts of a table: degrees of freedom that coarser tables lack.
+
+        It is the number of nodes that its level has more than the level above, times the product of
+        n_i − 1 over its columns.
+        """
         level, mask = self.split(table)
         new = self.counts[level] - (self.counts[level - 1] if level else 0)
         return new * math.prod(size - 1 for size in self._sizes(mask))
@@ -144,17 +151,20 @@ class Nested(TableLattice):
     # The variances and the estimate use the tree itself.
 
     def _weights(self, information: Floats) -> Floats:
-        """The information w_l(A), shape (levels, masks), from the 1/variance of every table."""
+        """The information w_l(A) about each P_A at each level l; shape (levels, masks).
+
+        `information` has 1/variance of every table, 0 for tables that aren't measured.
+        """
         sizes = np.array([math.prod(self._sizes(mask)) for mask in range(self.masks)], dtype=float)
         masks = np.arange(self.masks)
         inside = (masks[:, None] & masks[None, :]) == masks[:, None]
         return information.reshape(-1, self.masks) @ (inside * (sizes[-1] / sizes)).T
 
     def _climb(self, weights: Floats) -> _Climb:
-        """Combine the information from the last level up: a_v and q_v, see `_Climb`.
+        """Compute the variances a_v and q_v of `_Climb` from the last level up.
 
         The children c of a node v in level l have independent estimates from measurements in and
-        below them. So q_v = Σ a_c, and 1/a_v = w_l + 1/q_v.
+        below them. So q_v is the sum of their a_c, and 1/a_v = w_l(A) + 1/q_v.
         """
         infinite = np.full((self.counts[-1], self.masks), math.inf)
         alone, summed = [_combine(weights[-1], infinite)], list["Floats"]()
@@ -165,10 +175,11 @@ class Nested(TableLattice):
         return _Climb(weights=weights, alone=alone, summed=summed)
 
     def _shares(self, level: int, climb: _Climb) -> Floats:
-        """The share a_c/q_v of each child c in the correction of its parent v, which is in `level`.
+        """The share of each child of the nodes in `level` in the correction of its parent.
 
-        The result has shape (children, masks). The correction is the parent's estimate minus the
-        sum of its children. If nothing is measured below, all children have the same share.
+        The correction is the parent's estimate minus the sum of its children's estimates. A child c
+        of v has the share a_c/q_v of it (`_Climb`); shape (children, masks). If nothing is measured
+        below, all children have the same share.
         """
         alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
         children = np.bincount(above)[above].astype(float)[:, None]
@@ -178,8 +189,9 @@ class Nested(TableLattice):
     def node_variances(self, information: Floats) -> list[Floats]:
         """The variance of the estimate of each P_A at each node, an array (nodes, masks) per level.
 
-        From the top down, a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v, with a and q of
-        `_Climb`. The variance is infinite where nothing is measured.
+        They follow from the root down: a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v.
+        Here V is the variance, and `_Climb` defines a and q. A variance is infinite where nothing
+        is measured.
         """
         climb = self._climb(self._weights(information))
         variances = [climb.alone[0]]
@@ -214,10 +226,11 @@ class Nested(TableLattice):
     def largest_part(self, information: Floats, table: int) -> float:
         """A bound on the largest share of a number's variance that one measured number causes.
 
-        The number is in `table`. Consider n numbers of a measured table M that differ only in
-        columns that `table` lacks. By symmetry they have equal coefficients. Each contributes at
-        most (τ/n²)·Cov(Σ, number)²/variance, with Σ the sum of the n numbers. The variance of Σ
-        bounds this quotient (Cauchy and Schwarz).
+        The number x is in `table`. Consider n numbers of a measured table that differ only in
+        columns that `table` lacks, and the estimate y of their sum. By symmetry the n numbers have
+        equal coefficients in x. Each contributes at most τ/n²·Cov(x, y)²/Var x to the share, where
+        τ is 1/variance of a measured number. By the Cauchy–Schwarz inequality that is at most
+        τ/n²·Var y.
         """
         parts: list[float] = []
         _, mask = self.split(table)
@@ -230,7 +243,7 @@ class Nested(TableLattice):
         return max(parts)
 
     def estimate(self, information: Floats, measured: Mapping[int, Floats]) -> Floats:
-        """The least squares estimate of all cells, shape (c_L, *sizes).
+        """The least squares estimate of all cells, shape (nodes of the last level, *sizes).
 
         `measured` holds the noisy numbers of each table with an information above 0. A total is
         spread evenly over cells that the measurements don't distinguish.
@@ -248,9 +261,10 @@ class Nested(TableLattice):
     def _measured_means(
         self, information: Floats, measured: Mapping[int, Floats], part: int
     ) -> list[Floats]:
-        """The measured P_A at each level: the mean over measured tables, weighted by τ K/n_M.
+        """The measured P_A for A = `part` at each level: a mean over the level's measured tables.
 
-        One array (nodes, product of the sizes of A) per level, with sums of 0 along each column.
+        A table (l, M) has the weight τ_(l,M) K/n_M. The result has an array (nodes, product of the
+        sizes of A) for each level, with sums of 0 along each column.
         """
         means: list[Floats] = []
         for level, count in enumerate(self.counts):
@@ -269,7 +283,7 @@ class Nested(TableLattice):
         return means
 
     def _smooth(self, climb: _Climb, means: Sequence[Floats], part: int) -> Floats:
-        """The estimate of P_A at the nodes of the last level, shape (c_L, n_A).
+        """The estimate of P_A for A = `part` at the nodes of the last level, shape (nodes, n_A).
 
         From the leaves up, a node's estimate is the mean of its measured number and the sum of its
         children, weighted by information. From the root down, each child takes its share of the
@@ -297,10 +311,10 @@ class Nested(TableLattice):
 class _Climb:
     """The variances of estimates at each node from measurements in and below it, for each P_A.
 
-    `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of a node's estimate
-    from measurements in and below the node. `summed` has q_v, the variance of the sum of the node's
-    children. Both have an array of shape (nodes, masks) for each level. They are infinite where
-    nothing is measured, in all nodes of a level alike.
+    `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of the estimate of
+    node v from measurements in and below v. `summed` has q_v, the variance of the sum of such
+    estimates of v's children. Both have an array of shape (nodes, masks) for each level. They are
+    infinite where nothing is measured, in all nodes of a level alike.
     """
 
     weights: Floats
@@ -309,9 +323,10 @@ class _Climb:
 
 
 def _combine(weights: Floats, below: Floats) -> Floats:
-    """The variance 1/(w + 1/q) of each node, shape (nodes, masks); infinite if w = 0 and q = ∞.
+    """The variance of each node's estimate from its own measurement and its children's sum.
 
-    `weights` are w, shape (masks,), and `below` is q, shape (nodes, masks).
+    It is 1/(w + 1/q). `weights` are w, the information of the measurement, shape (masks,). `below`
+    is q, the variance of the sum, shape (nodes, masks). It is infinite if w = 0 and q = ∞.
     """
     with np.errstate(divide="ignore"):
         return 1 / (weights[None, :] + 1 / below)

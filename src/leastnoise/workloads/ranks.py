@@ -1,11 +1,11 @@
 """Errors, in ranks, of quantiles that are read off counts with the noise of a tree.
 
-notation: candidates 1, …, B, the first of the n cells of the tree in each group; F(g) the number of
-rows at or below candidate g, F̂(g) = F(g) + S_g with noise S_g, n̂ the number of all rows plus
-noise T; ‖W‖_p = (E|W|^p)^(1/p). The quantile of level a is read from F̂(g) − a·n̂, whose error is W
-= S_g − aT. W is linear in a, so by Minkowski's inequality ‖W‖_p is below the lines through its
-values at a = 0, ½ and 1. At a = 1, −W is the noise of the last n − g cells, which has the law of
-S_(n−g).
+Notation: the candidates 1, …, B are the first of the n cells of the tree in each group. F(g) is the
+number of rows at or below candidate g, and F̂(g) = F(g) + S_g has the noise S_g. n̂ is the number
+of all rows plus the noise T. The quantile of level a is read from F̂(g) − a·n̂, whose error is W =
+S_g − aT. The norm of order p is ‖W‖_p = (E|W|^p)^(1/p). W is linear in a, so by Minkowski's
+inequality ‖W‖_p is below the lines through its values at a = 0, ½ and 1. At a = 1, −W is the noise
+of the last n − g cells, which has the law of S_(n−g).
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class RankTree:
         return TreeStrategy(noise=self.noise, tables=(Nodes(level=0),))
 
     def half_widths(self, level: Fraction) -> Floats:
-        """An h_g with P(|W| > h_g) <= 5 % for each g = 0, …, B; shape (B + 1,)."""
+        """A bound that |W| exceeds with probability at most 5 %, for each g = 0, …, B."""
         norms = self._norms(level)[: self.candidates + 1]
         return (norms / MISSED ** (1 / _ORDERS)).min(axis=1)
 
     def rows_95(self, level: Fraction) -> float:
-        """A number of rows that |T| and |W| of all candidates stay within, with 95 % probability.
+        """A number of rows that |T| and |W| at all candidates don't exceed, with 95 % probability.
 
         The rank of the candidate that is read off is then wrong by no more rows. The reason is that
         isotonic regression never increases the largest distance to a rising sequence.
@@ -63,7 +63,7 @@ class RankTree:
         return prefix_moments(self.noise, float(level)) ** (1 / _ORDERS)
 
     def _norms(self, level: Fraction) -> Floats:
-        """Bounds on ‖W‖_p for g = 0, …, n and each order p; shape (n + 1, orders)."""
+        """Bounds on ‖W‖_p for each g = 0, …, n and each order p of `ORDERS`, (n + 1, orders)."""
         a = float(level)
         end, middle = self._norms_at(0), self._norms_at(0.5)
         if a > 0.5:

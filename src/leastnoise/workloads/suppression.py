@@ -1,7 +1,7 @@
 """Suppressed cells of tables that add up: no suppressed number follows from the shown ones.
 
-notation: a table is the set of attributes by which it is grouped, as a bit mask; B is the table of
-a cell c, and D ⊆ B are attributes with several keys.
+Notation: a table is the set of attributes by which it is grouped, as a bit mask. B is the table of
+a cell c, and D ⊆ B is a set of attributes with several keys.
 
 A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners take
 each attribute of D from either cell. Add 1 or −1 to each corner, with alternating signs, at one key
@@ -41,9 +41,10 @@ _NEAR = 8
 @final
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """Attributes with numbers of keys `sizes`, and the published `tables` as bit masks.
+    """The published `tables` in which cells are suppressed, as bit masks of the attributes.
 
-    With `total_is_known` the sum of all cells is public.
+    `sizes` are the numbers of keys of the attributes. With `total_is_known` the sum of all cells is
+    public.
     """
 
     sizes: tuple[int, ...]
@@ -66,7 +67,10 @@ class Suppression:
         return {table: (cost == 0).reshape(-1) for table, cost in costs.items()}
 
     def find_open(self, hidden: Mapping[int, Bools]) -> int | None:
-        """A table with a suppressed cell that has no box of suppressed cells; None if all have."""
+        """Find a table with a suppressed cell that has no box of suppressed cells.
+
+        None if each suppressed cell of each table has such a box.
+        """
         costs = {
             table: np.where(hidden[table], 0.0, 1.0).reshape(self._shape(table))
             for table in self.tables
@@ -83,7 +87,7 @@ class Suppression:
 
     @cached_property
     def _boxes(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """For each table, the attributes D of its boxes, and the tables by all of these."""
+        """For each table, the attributes D of its boxes, and the published tables by all of D."""
         boxes: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         for table in self.tables:
             several = [i for i, size in enumerate(self.sizes) if table >> i & 1 and size > 1]
@@ -137,7 +141,10 @@ class Suppression:
     def _cheapest_in(
         self, spans: Sequence[slice], table: int, cell: Sequence[int], costs: Mapping[int, Floats]
     ) -> tuple[float, Cell]:
-        """`_cheapest` among opposite corners within `spans`, a range of keys of each attribute."""
+        """The least cost of a box whose opposite corner is within `spans`, and this corner.
+
+        `spans` has a range of keys for each attribute.
+        """
         axes, tables = self._boxes[table]
         kept = [slice(at, at + 1) for at in cell]
         spans = [

@@ -1,10 +1,12 @@
 """Whole-number noise on a tree, for tables that are sums of its cells: the laws of their numbers.
 
 A table has one of three forms: the nodes of a level (`Nodes`), sums of the first cells
-(`Prefixes`), or sums over some columns of a tree that has a level for each (`Crossed`). Each form
-computes the variances and the laws of its numbers.
+(`Prefixes`), or sums over columns (`Crossed`). In the last form the tree has a level for each
+column. Each form computes the variances and the laws of its numbers.
 
-notation: a tree has L levels below its root; level 0 is the root, and the cells are level L.
+Notation: level 0 of a tree is its root, and the cells are its last level. In an even tree all nodes
+of a level have equally many children, and `branches` lists these numbers. S_g is the sum of the
+noise in the first g cells, T the sum in all cells, and Var the variance.
 """
 
 from __future__ import annotations
@@ -71,11 +73,11 @@ class TreeTable(ABC):
 
     @abstractmethod
     def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
-        """The variance of each number, given the variances of `nodes`."""
+        """The variance of each number, given the variances of all `nodes` of the tree."""
 
     @abstractmethod
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """For each number an h with P(|noise| <= h) >= `probability`.
+        """The half-width h of each number: P(|noise| <= h) >= `probability`.
 
         Raises InvalidArgument if the law isn't known accurately enough.
         """
@@ -88,8 +90,8 @@ class TreeTable(ABC):
     def too_high(self, noise: Agreeing) -> float:
         """A bound on the bias of each number if counts are made whole numbers >= 0.
 
-        The bias of a node with the noise Z is at most E max(0, Z), half of E|Z|. The biases of a
-        sum of nodes add up.
+        The bias of a node with the noise Z is at most the mean of max(0, Z), half the mean of |Z|.
+        The biases of a sum of nodes add up.
         """
 
     @abstractmethod
@@ -99,8 +101,8 @@ class TreeTable(ABC):
     def check_any(self, alone: Agreeing, scale: Fraction) -> None:
         """Raise NotApplicable if `check` would raise it for all shares; called before a search.
 
-        `alone` is noise in the cells alone, whose sums have the narrowest laws. With noise of
-        `scale`, a move of one cell costs 1.
+        `alone` is noise in the cells alone, whose sums have the narrowest laws. `scale` is the
+        scale of the noise at which a move of one cell costs 1.
         """
         del scale
         self.check(alone)
@@ -125,7 +127,7 @@ class Nodes(TreeTable):
         return self._of_numbers(by_position, shape_of(branches, len(nodes) - 1))
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """For each number an h with P(|noise| <= h) >= `probability`."""
+        """The half-width h of each number: P(|noise| <= h) >= `probability`."""
         by_position = [float(law.half_width(probability)) for law in node_laws(noise)[self.level]]
         if len(by_position) == 1 and self.numbers is None:
             return np.array(by_position)
@@ -154,16 +156,17 @@ class Nodes(TreeTable):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Prefixes(TreeTable):
-    """S_g for g = 1, …, `count`, the sum of the first g cells of an even tree.
+    """The sums of the first g cells of an even tree, for g = 1, …, `count`.
 
-    A search weighs the mean of Var(S_g − aT) over the `levels` a, where T is the sum of all cells.
+    A search compares the mean of Var(S_g − aT) over the `levels` a. For a = 0 that is the variance
+    of the sum itself; other levels are for quantiles, which are read from such differences.
     """
 
     count: int
     levels: tuple[Fraction, ...] = (Fraction(0),)
 
     def variances(self, branches: tuple[int, ...], nodes: ByPosition) -> Floats:
-        """The mean over the levels a of Var(S_g − aT), for each g; shape (count,).
+        """The mean of Var(S_g − aT) over the `levels` a, for each g; shape (count,).
 
         In a tree of n cells Var(S_g − aT) = Var S_g + (a² − 2a·g/n)·Var T.
         """
@@ -178,7 +181,7 @@ class Prefixes(TreeTable):
         return sums + (second - 2 * first * parts) * of_levels[0]
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """For each g an h with P(|S_g| <= h) >= `probability`."""
+        """The half-width h of each sum: P(|S_g| <= h) >= `probability`; shape (count,)."""
         return prefix_half_widths(noise, probability)[1 : self.count + 1].astype(float)
 
     def is_alike(self, noise: Agreeing) -> bool:
@@ -241,7 +244,7 @@ class FirstLeaves(SingleSum):
         return self._pick(prefix_variances(branches, [variance for (variance,) in nodes]))
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """The h with P(|sum| <= h) >= `probability`; shape (1,)."""
+        """The half-width h of the sum: P(|noise| <= h) >= `probability`; shape (1,)."""
         return self._pick(prefix_half_widths(noise, probability).astype(float))
 
     def _pick(self, of_all: Floats) -> Floats:
@@ -262,7 +265,7 @@ class CellRange(SingleSum):
         return np.array([range_variance(branches, of_levels, self.first, self.last)])
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """The h with P(|sum| <= h) >= `probability`; shape (1,)."""
+        """The half-width h of the sum: P(|noise| <= h) >= `probability`; shape (1,)."""
         return np.array([range_half_width(noise, self.first, self.last, probability)], dtype=float)
 
 
@@ -288,7 +291,7 @@ class Crossed(TreeTable):
         return np.array([variance_of_sum(branches, of_levels, self.fixed)])
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """The h with P(|noise| <= h) >= `probability`; shape (1,)."""
+        """The half-width h of each number: P(|noise| <= h) >= `probability`; shape (1,)."""
         return np.array([half_width_of_sum(noise, self.fixed, probability)], dtype=float)
 
     def is_alike(self, noise: Agreeing) -> bool:
@@ -321,7 +324,7 @@ class GroupSums(TreeTable):
         return self.groups * self.of.variances(branches, nodes)
 
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """For each number an h with P(|noise| <= h) >= `probability`."""
+        """The half-width h of each number: P(|noise| <= h) >= `probability`."""
         if isinstance(self.of, Prefixes):
             laws = Laws.of_prefixes(noise, self.of.count)
         else:
@@ -362,7 +365,10 @@ class TreeStrategy:
         return self.tables[table].variances(self.noise.branches, laws)
 
     def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
-        """For each probability and number of a table an h with P(|error| <= h) >= probability."""
+        """For each probability, an array of half-widths of the numbers of a table.
+
+        A half-width h has P(|error| <= h) >= probability.
+        """
         return [self.tables[table].half_widths(self.noise, p) for p in probabilities]
 
     def is_alike(self, table: int) -> bool:
@@ -398,7 +404,7 @@ class TreeStrategy:
         check_next_leaf(self.noise, trees=self.groups)
 
     def start_sums(self) -> OpenSums:
-        """The partial sums of a tree before its first cell."""
+        """The partial sums of a tree's noise before its first cell is drawn."""
         return start_sums(self.noise)
 
     def draw_next(self, leaf: int, sums: Sequence[OpenSums], entropy: Entropy) -> list[int]:
@@ -406,7 +412,7 @@ class TreeStrategy:
         return draw_next_leaf(self.noise, leaf, sums, entropy)
 
     def sums_after(self, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
-        """The partial sums of a tree after cell number `leaf`, whose noise is `drawn`."""
+        """The partial sums of a tree's noise after cell number `leaf`, whose noise is `drawn`."""
         return sums_after(self.noise, leaf, sums, drawn)
 
     def bound(self, budget: Budget, *, largest: bool = False) -> float:

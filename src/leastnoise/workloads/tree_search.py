@@ -62,22 +62,23 @@ class TreeOffer:
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
         """The tree's noise with these shares, scaled so that it hides `rows` at the budget's ε.
 
-        `scale` is the right scale if moving one cell costs 1.
+        `scale` is the scale that would hide `rows` if each move of a cell by 1 cost 1.
         """
         noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
         return noise.scaled(noise.cost(rows) / rows.most)
 
     def variances(self, noise: Agreeing) -> ByPosition:
-        """The variance of each node; approximate for an uneven tree, which may have many laws."""
+        """The variances of nodes by level and position; approximate if the tree is uneven."""
         if self.branches != self.even:
             return estimate_variances(noise.branches, rates_of(noise))
         return [[law.variance for law in level] for level in node_laws(noise)]
 
     def logs(self, branches: tuple[int, ...], nodes: ByPosition, *, largest: bool) -> list[float]:
-        """The ln of each table's mean variance, times its weight; one number per table.
+        """The logarithms of variances from which the loss of a search is computed.
 
-        If `largest` is true, the list has the ln of every variance of every table instead.
-        `branches` and `nodes` are the tree and the variances of its nodes.
+        They are the ln of each table's mean variance, times its weight. If `largest` is true, the
+        list has the ln of every variance of every table instead. `branches` and `nodes` are the
+        tree and the variances of its nodes.
         """
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
@@ -137,7 +138,10 @@ def _best_shares(
 
 
 def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
-    """Yield trees of 1 to `deepest` levels with a cell for each count, as even as they can be."""
+    """Yield even trees of 1 to `deepest` levels with at least `counts` cells.
+
+    The branches of a tree are about equal, and it has few more cells than needed.
+    """
     for levels in range(1, deepest + 1):
         b = next(b for b in range(2, counts + 2) if b**levels >= counts)
         first = -(-counts // b ** (levels - 1))
@@ -152,7 +156,7 @@ def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
 
 
 COUNT_WEIGHT = 0.1
-"""The weight of counts beside totals, α in theory/series.md, §5.3.
+"""The weight of counts beside running totals, α in theory/series.md, §5.3.
 
 With this weight, totals have 2 % more noise, and counts 21 % less, than with the weight 0.
 """
@@ -209,9 +213,10 @@ class Trees:
         return self.groups > 1
 
     def rank(self, budget: Budget, releases: int) -> list[Agreeing]:
-        """The noise of all groups for each usable tree, the best first.
+        """The unproved noise of all groups for each usable tree, the best first.
 
-        Each of the `releases` gets an equal part of ε. Raises NotApplicable if no tree can be used.
+        Each of the `releases` gets an equal part of the budget's ε. Raises NotApplicable if no tree
+        can be used.
         """
         rows = self.moves.rows(dimension=self.counts)
         if rows is None:

@@ -1,6 +1,7 @@
 """The base of all bodies: gauge, volume, and the moments of the uniform law.
 
-notation: K a body, N its gauge: N(x) is the smallest t >= 0 for which x lies in t·K.
+Notation: K is a body in R^D, and N is its gauge: N(x) is the smallest t >= 0 for which x lies in
+t·K. U is a random point that is uniform in K, U_i its coordinate i, and E the mean.
 """
 
 from __future__ import annotations
@@ -75,11 +76,11 @@ class Body(ConvexSet):
 
     @abstractmethod
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """The power N(x)^exponent, exponent >= 1; None unless it is rational for all rational x."""
+        """The exact power N(x)^exponent, exponent >= 1; None if it isn't known to be rational."""
 
     @abstractmethod
     def enclosure(self, x: Point) -> arb:
-        """The gauge N(x) as a ball at the current precision."""
+        """A ball that contains the gauge N(x), at the current precision."""
 
     @abstractmethod
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,21 +88,21 @@ class Body(ConvexSet):
 
     @abstractmethod
     def volume(self) -> arb:
-        """The volume |K| as a ball at the current precision."""
+        """A ball that contains the volume |K|, at the current precision."""
 
     @property
     @abstractmethod
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments E U_i² of a point U uniform in K; shape (dimension,)."""
+        """The moments E U_i² for all coordinates i, shape (dimension,)."""
 
     @property
     @abstractmethod
     def first_moments(self) -> NDArray[np.float64] | None:
-        """The moments E|U_i| of U uniform in K, shape (dimension,); None without a closed form."""
+        """The moments E|U_i| for all i, shape (dimension,); None if there is no closed form."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """The exponents at which `power` is tried to decide N(x) <= t."""
+        """The exponents at which `holds` tries `power` before it compares balls."""
         return (1,)
 
     def _contains_by_structure(self, other: Body) -> bool:
@@ -109,14 +110,14 @@ class Body(ConvexSet):
         return self == other
 
     def gauge(self, x: Sequence[Exact]) -> Fraction | None:
-        """The gauge N(x) exactly; None if it isn't rational in general.
+        """The exact gauge N(x); None if it isn't known to be rational.
 
         Raises InvalidArgument unless x has `dimension` coordinates.
         """
         return self.power(self._point(x), 1)
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
-        """True only if N(x) <= times, times >= 0: x lies in times·K. Decided exactly.
+        """True only if it is proved that x lies in times·K, which means N(x) <= times.
 
         False is exact, too, if the gauge or a power of it is rational. For other bodies a point
         that 4096 bits cannot separate from the boundary counts as outside.
@@ -140,13 +141,13 @@ class Body(ConvexSet):
 
     @property
     def log_volume(self) -> float:
-        """The logarithm of the volume |K|."""
+        """The natural logarithm of the volume |K|."""
         with precision(PLAIN_BITS):
             return nearest_log(self.volume())
 
     @property
     def second_moment(self) -> float:
-        """The moment E‖U‖₂² of a point U uniform in K."""
+        """The moment E‖U‖₂²: the sum of `second_moments`."""
         return math.fsum(self.second_moments)
 
     def contains(self, other: Body) -> bool:
@@ -170,7 +171,10 @@ class Body(ConvexSet):
 def product_axes_corners(
     sets: Iterable[ConvexSet], *, dimension: int
 ) -> Iterator[tuple[Fraction, ...]]:
-    """Yield the corners of `sets`, which have consecutive coordinates; all others are 0."""
+    """Yield each corner of each of the `sets`, with 0 for the coordinates of all other sets.
+
+    The sets have consecutive coordinates, `dimension` of them in all.
+    """
     start = 0
     for part in sets:
         after = dimension - start - part.dimension

@@ -1,4 +1,9 @@
-"""`Cells` and `AtMost`: several cells, of which one unit moves only one, or at most k."""
+"""`Cells` and `AtMost`: several cells, of which one unit moves only one, or at most k.
+
+Notation: N is the gauge of the whole body and D its dimension. x_i are the coordinates of x in cell
+i; K_i is the body of that cell, N_i its gauge and D_i its dimension. U is a random point that is
+uniform in the whole body, U_i one of its coordinates, and E the mean.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +43,11 @@ _COPIES: Converter[Sequence[int], tuple[int, ...]] = takes(
 @final
 @record()
 class Cells(Body):
-    """The convex hull of bodies with separate coordinates: N(x) = Σ N_i(x_i).
+    """The convex hull of bodies with separate coordinates: N(x) = Σ_i N_i(x_i) over all cells i.
 
-    There are `copies[i]` cells of shape `bodies[i]`; coordinates run cell by cell. Noise e^(−εN) is
-    independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless there are 1 to 1,000
-    bodies and an integer >= 1 of copies of each.
+    There are `copies[i]` cells of shape `bodies[i]`; coordinates run cell by cell. Noise of density
+    e^(−εN) is independent noise of density e^(−εN_i) in each cell. Raises InvalidArgument unless
+    there are 1 to 1,000 bodies and an integer >= 1 of copies of each.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> histogram = Cells(bodies=[Segment(bound=1)], copies=[100])
@@ -91,7 +96,7 @@ class Cells(Body):
         return total
 
     def volume(self) -> arb:
-        """The volume Π |K_i|·D_i!/D!, where D_i is the dimension of cell i."""
+        """The volume: the product of |K_i|·D_i! over all cells i, divided by D!."""
         result = 1 / ball(self.dimension + 1).gamma()
         for body, count in zip(self.bodies, self.copies, strict=True):
             result *= (body.volume() * ball(body.dimension + 1).gamma()) ** count
@@ -99,7 +104,10 @@ class Cells(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments E U_i²: the cell body's times (D_i + 1)(D_i + 2)/((D + 1)(D + 2))."""
+        """The moments E U_i² of all coordinates.
+
+        A moment in cell i is the moment of K_i times (D_i + 1)(D_i + 2)/((D + 1)(D + 2)).
+        """
         d = self.dimension
         moments_of_cells = []
         for body in self.bodies:
@@ -109,7 +117,10 @@ class Cells(Body):
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """The moments E|U_i|: the cell body's times (D_i + 1)/(D + 1)."""
+        """The moments E|U_i| of all coordinates; None if a cell's body has no closed form.
+
+        A moment in cell i is the moment of K_i times (D_i + 1)/(D + 1).
+        """
         moments_of_cells = []
         for body in self.bodies:
             moments = body.first_moments
@@ -164,12 +175,13 @@ def _most(most: int, *, name: str, record: AtMost) -> int:
 @final
 @record()
 class AtMost(Body):
-    """At most k of m cells move, each within B: N(x) = max(max_j N_B(x_j), Σ_j N_B(x_j)/k).
+    """The hull of all moves of at most k = `most` of m = `cells` cells, each within B = `of`.
 
-    notation: k = most, m = cells, B = of, q its dimension; M_j ~ Beta(q, 1) independent. For a
-    uniform point U of the body, the N_B(U_j) have the law of the M_j, given Σ M_j <= k
-    (theory/bodies.md §2). Raises InvalidArgument unless 1 <= k <= m, and if 1 < k < m and k·m·q >
-    1,000,000.
+    With x_j the coordinates of cell j and N_B the gauge of B, the gauge is N(x) = max(max_j
+    N_B(x_j), Σ_j N_B(x_j)/k). Let B have q dimensions, and let M_1, …, M_m ~ Beta(q, 1) be
+    independent. For a uniform point U of the body, with U_j in cell j, the N_B(U_j) have the law of
+    the M_j given Σ M_j <= k (theory/bodies.md §2). Raises InvalidArgument unless 1 <= k <= m, and
+    if 1 < k < m and k·m·q > 1,000,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> two_of_five = AtMost(most=2, cells=5, of=Segment(bound=1))
@@ -220,7 +232,7 @@ class AtMost(Body):
         return np.maximum(values.max(axis=-1), values.sum(axis=-1) / self.most)
 
     def volume(self) -> arb:
-        """The volume |B|^m·P(Σ M_j <= k)."""
+        """The volume |B|^m·P(Σ M_j <= k), with B, m, M_j and k as the class defines them."""
         return self.of.volume() ** self.cells * self._share(0)
 
     @property
@@ -234,10 +246,10 @@ class AtMost(Body):
 
     @cached_property
     def _factors(self) -> tuple[float, float]:
-        """The ratios of E(M_1^n given ΣM <= k) to E M_1^n for n = 1 and 2.
+        """The factors by which the condition Σ M_j <= k changes the means of M_1 and of M_1².
 
-        They follow from `_share`, since M_1^n times the density of Beta(q, 1) is E M_1^n times the
-        density of Beta(q + n, 1).
+        They turn moments of B into moments of the body. For n = 1 and 2 they follow from `_share`,
+        since M_1^n times the density of Beta(q, 1) is E M_1^n times the density of Beta(q + n, 1).
         """
         with precision(PLAIN_BITS):
             unweighted = self._share(0)
@@ -245,7 +257,7 @@ class AtMost(Body):
         return first, second
 
     def _share(self, extra: int) -> arb:
-        """The probability P(Σ M_j <= k), with Beta(q + extra, 1) for the last M_j."""
+        """The probability that Σ M_j <= k, with Beta(q + extra, 1) as the law of the last M_j."""
         if self.most == self.cells:
             return ball(1)
         q = self.of.dimension
@@ -253,7 +265,11 @@ class AtMost(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """The number of choices of k cells and a corner of B in each: C(m, k)·(corners of B)^k."""
+        """The number of choices of k cells and a corner of B in each.
+
+        It is the binomial coefficient C(m, k) times (number of corners of B)^k. None if B has no
+        finite set of corners.
+        """
         corners = self.of.corner_count
         return None if corners is None else math.comb(self.cells, self.most) * corners**self.most
 

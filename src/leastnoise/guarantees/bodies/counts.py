@@ -1,4 +1,9 @@
-"""One-sided sets T of counting queries with or without a row count, and of counts with sums."""
+"""One-sided sets T of counting queries with or without a row count, and of counts with sums.
+
+Notation: P(x) and Q(x) are the least multiples of T that must be added and removed to move by x
+(`one_sided`). x⁺ = max(x, 0) and x⁻ = max(−x, 0) in each coordinate. In `pieces`, s is the shape
+and weights[s] its weight as in `VolumeSplit`. E is the mean.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +48,11 @@ def _most(most: int | None, *, name: str, record: Counts) -> int:
 @final
 @record()
 class Counts(OneSided):
-    """The set T = [0, b]^d ∩ {Σ x_i <= k·b}: d conditions, of which a row meets at most k.
+    """The moves of counts of d conditions by one row, which meets at most k of them.
 
-    notation: d = queries, k = most (default d), b = bound; g(y) = max(max y_i, Σ y_i/k)/b, P(x) =
-    g(x⁺), Q(x) = g(x⁻). Raises InvalidArgument unless 1 <= k <= d <= 100,000, and if 1 < k < d and
-    k·d > 1,000,000.
+    Let d = `queries`, k = `most` (default d) and b = `bound`. T is the set of all x in [0, b]^d
+    with Σ x_i <= k·b; its gauge is g(y) = max(max y_i, Σ y_i/k)/b. P(x) = g(x⁺), Q(x) = g(x⁻).
+    Raises InvalidArgument unless 1 <= k <= d <= 100,000, and if 1 < k < d and k·d > 1,000,000.
 
     >>> Counts(queries=3, most=2).powers([Fraction(1), Fraction(1), Fraction(-1)], 1)
     (Fraction(1, 1), Fraction(1, 1))
@@ -70,7 +75,7 @@ class Counts(OneSided):
 
     @property
     def dimension(self) -> int:
-        """The number of conditions."""
+        """The number d of conditions."""
         return self.queries
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction]:
@@ -96,10 +101,13 @@ class Counts(OneSided):
         return np.maximum(y.max(axis=-1), y.sum(axis=-1) / self.most)
 
     def pieces(self) -> VolumeSplit:
-        """The volume split: weights[s] = d!·V_s·V_(d−s)·b^d, with V_s of `CappedCubes`.
+        """The volume split by P and Q, where s is the number of coordinates above 0.
 
-        Given s, a coordinate is above 0 with probability s/d. It is then P times a coordinate under
-        the cone measure of T_s, whose second moment is (s + 2)/s times the uniform law's moment.
+        weights[s] = d!·V_s·V_(d−s)·b^d, where V_s is the volume of the set T_s of `CappedCubes`.
+        Given s, a coordinate is above 0 with probability s/d. Divided by b, it is then P times a
+        coordinate of a random point on the boundary of T_s. This point is a uniform point of T_s,
+        divided by its gauge. That raises the second moment by the factor (s + 2)/s and the first by
+        (s + 1)/s.
         """
         d = self.queries
         cubes = capped_cubes(largest=d, cap=self.most)
@@ -124,7 +132,7 @@ class Counts(OneSided):
 
     @property
     def corner_count(self) -> int:
-        """The number of nonempty sets of at most k conditions."""
+        """The number of nonempty sets of at most `most` conditions."""
         if self.most == self.queries:
             return 2**self.queries - 1
         return sum(math.comb(self.queries, size) for size in range(1, self.most + 1))
@@ -145,11 +153,12 @@ class Counts(OneSided):
 @final
 @record()
 class Counted(OneSided):
-    """The hull of 0 and T₀ × {bound}: a row adds a vector of T₀, and is itself counted.
+    """The moves of numbers and a row count: the hull of 0 and T₀ × {bound}.
 
-    notation: T₀ = of, with gauge g₀ and P₀, Q₀ of the other coordinates; n is the last coordinate
-    divided by `bound`. The cone is {g₀(a) <= n}, so P = max(P₀, Q₀ + n) and Q = P − n. Raises
-    InvalidArgument unless bound > 0.
+    A row moves the numbers by a vector of T₀ = `of`, and adds `bound` to the row count, which is
+    the last coordinate. Let g₀ be the gauge of T₀. P₀ and Q₀ are P and Q of T₀ at the other
+    coordinates; n is the last coordinate divided by `bound`. The cone of the set is {g₀(a) <= n},
+    so P = max(P₀, Q₀ + n) and Q = P − n. Raises InvalidArgument unless bound > 0.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Counted(of=Counts(queries=2), bound=1).holds([1, 0, 1])
@@ -162,7 +171,7 @@ class Counted(OneSided):
 
     @property
     def dimension(self) -> int:
-        """The dimension of T₀ plus 1, for the row count."""
+        """The dimension of `of`, plus 1 for the row count."""
         return self.of.dimension + 1
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
@@ -184,12 +193,13 @@ class Counted(OneSided):
         return np.maximum(added, removed + rows), np.maximum(removed, added - rows)
 
     def pieces(self) -> VolumeSplit:
-        """The volume split: weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
+        """The volume split by P and Q: weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
 
-        weights₀ are the weights of T₀, D₀ its dimension and t = D₀ − s. The volume of {P₀ <= α,
-        Q₀ <= β} is Σ weights₀[s] α^s β^t/(s!t!). Given P = α and Q = β, n is α − β. So the density
-        of (P, Q) is (∂α + ∂β) of this volume. In the first term P₀ = α and Q₀ = β·Beta(t, 1), in
-        the second Q₀ = β and P₀ = α·Beta(s, 1).
+        weights₀ are the weights of T₀ (0 outside its shapes), D₀ is its dimension, and t = D₀ − s.
+        The volume of {P₀ <= α, Q₀ <= β} is Σ_s weights₀[s] α^s β^t/(s!t!). Given P = α and Q = β, n
+        is α − β. So the density of (P, Q) at (α, β) is the sum of this volume's derivatives in α
+        and in β. In the first term P₀ = α and Q₀ = β·Beta(t, 1); in the second Q₀ = β and P₀ =
+        α·Beta(s, 1).
         """
         inner = self.of.pieces()
         scale = ball(self.bound)
@@ -214,9 +224,9 @@ class Counted(OneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """The number of corners of T₀, plus 1 for a row that adds to the row count alone.
+        """The number of corners of `of`, plus 1 for a row that adds to the row count alone.
 
-        None if T₀ has no finite set of corners.
+        None if `of` has no finite set of corners.
         """
         count = self.of.corner_count
         return None if count is None else count + 1
@@ -233,12 +243,13 @@ class Counted(OneSided):
 
 
 def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
-    """The moments of a coordinate of `Counted`, given P, Q and the shape s' of P.
+    """The moments of a coordinate of `Counted`, given P, Q and their shape s'.
 
-    `coordinate` has the moments within T₀, given P₀, Q₀ and their shape s. There are two cases, for
-    each s' with probabilities in proportion to `reached` and `passed`. In the first, P₀ = P and
-    Q₀ = Q·Beta(t, 1), with s = s' and t = D' − s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1),
-    with s = s' − 1. D' is the dimension with the row count.
+    `coordinate` has the moments within T₀ = `Counted.of`, given P₀, Q₀ and their shape s; P₀ and Q₀
+    are P and Q of T₀. For each s' there are two cases, with probabilities in proportion to
+    reached[s'] and passed[s']. In the first, P₀ = P and Q₀ = Q·Beta(t, 1), with s = s' and t = D' −
+    s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1), with s = s' − 1. D' is the dimension with
+    the row count.
     """
 
     def mix(moment: Balls, above: int, below: int) -> Balls:
@@ -267,7 +278,7 @@ def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) ->
 
 
 def _beta_moment(size: int, order: int) -> arb:
-    """The moment E B^order of B ~ Beta(size, 1), which is size/(size + order); 1 for order 0."""
+    """The mean of B^order for B ~ Beta(size, 1): size/(size + order), and 1 for order 0."""
     return ball(Fraction(size, size + order)) if order else arb(1)
 
 
@@ -277,14 +288,15 @@ def _beta_moment(size: int, order: int) -> arb:
 @final
 @record()
 class CountedSums(OneSided):
-    """The set T = {|y_ji| <= c_j, Σ_j c_j <= 1}: each cell j has a count c and q − 1 sums y.
+    """The moves of a count and sums in each of several cells by one row, which is in one cell.
 
-    Coordinates run cell by cell, the count first, in units of the q `bounds`. With no sums it is
-    `Counts` with most = 1. Raises InvalidArgument unless bounds > 0 and there are 1 to 100,000
-    cells.
+    Each cell j has a count c_j and the sums y_ji, i = 1 … q − 1, where q is the number of `bounds`.
+    T is the set of all moves with |y_ji| <= c_j and Σ_j c_j <= 1, in units of the `bounds`.
+    Coordinates run cell by cell, the count first. With no sums T is `Counts` with most = 1. Raises
+    InvalidArgument unless bounds > 0 and there are 1 to 100,000 cells.
 
-    notation: M_j = max(|c_j|, ‖y_j‖∞), α_j = (M_j + c_j)/2, β_j = (M_j − c_j)/2; P = Σ α_j and Q =
-    Σ β_j (theory/bodies.md §3, "Signs for sums and means").
+    Let M_j = max(|c_j|, max_i |y_ji|), α_j = (M_j + c_j)/2 and β_j = (M_j − c_j)/2. P = Σ α_j and Q
+    = Σ β_j over all cells (theory/bodies.md §3, "Signs for sums and means").
 
     >>> means = CountedSums(cells=2, bounds=[1, 30])
     >>> means.holds([1, -30, 0, 0]), means.holds(["0.5", 30, 0, 0])
@@ -326,10 +338,11 @@ class CountedSums(OneSided):
         return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
 
     def pieces(self) -> VolumeSplit:
-        """The volume split: the weights of one cell, convolved over all cells.
+        """The volume split by P and Q: the weights of one cell, convolved over all cells.
 
-        In one cell, given M, the count is ±M with probability 1/q, and otherwise uniform between.
-        So the shape s of α is 0 … q with weights ½, 1, …, 1, ½.
+        In one cell of q numbers, let M be the largest of their sizes. Given M, the count is ±M with
+        probability 1/q, and otherwise uniform in [−M, M]. So the shape s is 0 … q, with weights in
+        proportion to ½, 1, …, 1, ½.
         """
         one_cell = self._one_cell()
         if self.cells == 1:
@@ -344,7 +357,10 @@ class CountedSums(OneSided):
         return VolumeSplit(weights=weights, layout=((cell, self.cells),))
 
     def _one_cell(self) -> VolumeSplit:
-        """The volume split of one cell; the weights are ½, 1, …, 1, ½ times (q − 1)!·Π 2b."""
+        """The volume split of one cell of q numbers.
+
+        The weights are ½, 1, …, 1, ½ times (q − 1)! and the product of 2·bounds[i] over all i.
+        """
         q = len(self.bounds)
         unit = ball(factorial(q - 1) * prod(2 * bound for bound in self.bounds))
         weights = (unit / 2, *(unit for _ in range(q - 1)), unit / 2)
@@ -363,9 +379,11 @@ class CountedSums(OneSided):
         return VolumeSplit(weights=weights, layout=(((count, *sums), 1),))
 
     def _sum_coordinate(self, bound: Fraction) -> Coordinate:
-        """The moments of a sum that is bounded by `bound`, in one cell, where M = P + Q.
+        """The moments of a sum in one cell of q numbers, given P, Q and s; `bound` is its unit.
 
-        If |c| < M, one of the q − 1 sums is ±M and the others are uniform in [−M, M].
+        M = P + Q is the largest size of the numbers in the cell. If the count is less than M in
+        size, which holds for 0 < s < q, one of the q − 1 sums is ±M. The others are uniform in [−M,
+        M]; if the count is ±M, all are.
         """
         q = len(self.bounds)
         inside_second, inside_first = Fraction(q + 1, 3 * (q - 1)), Fraction(q, 2 * (q - 1))
@@ -383,7 +401,7 @@ class CountedSums(OneSided):
 
     @property
     def corner_count(self) -> int:
-        """The number of corners: 2^(q − 1) for each cell, one per choice of the sums' signs."""
+        """The number of corners: for each cell, one corner for each choice of the sums' signs."""
         return self.cells * 2 ** (len(self.bounds) - 1)
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:

@@ -2,7 +2,8 @@
 
 T is convex, contains 0 and spans a cone C. Every x = a − b with a, b ∈ C has a smallest a and a
 smallest b, both at once. For counts C is the nonnegative orthant, a = x⁺ and b = x⁻. With g the
-gauge of T, P(x) = g(a) and Q(x) = g(b) for these a and b (theory/bodies.md §3, §6).
+gauge of T, P(x) = g(a) and Q(x) = g(b) for these a and b (theory/bodies.md §3, §6). So P(x) is the
+least multiple of T that must be added to move by x, and Q(x) the least that must be removed.
 
 For s ∈ T, P(x + s) lies in [P(x), P(x) + 1] and Q(x + s) in [Q(x) − 1, Q(x)]. So noise that falls
 with P and with Q hides T and −T, which may take less noise than hiding their hull.
@@ -45,9 +46,10 @@ MOST_CELLS = 100_000
 class Coordinate:
     """The moments of one coordinate x of a random point, given P, Q and the shape s of P.
 
-    `unit` is the scale of x. With s as in `VolumeSplit`, the mean of x² given P, Q and s is
-    unit²·(pp[s]·P² + pq[s]·PQ + qq[s]·Q²). The mean of |x| is unit·(p[s]·P + q[s]·Q +
-    apart[s]·|P − Q|); p, q and `apart` are None if it has no closed form.
+    The point has any law under which P and Q decide its density. `unit` is the scale of x, and
+    `VolumeSplit` defines s. The mean of x² given P, Q and s is unit²·(pp[s]·P² + pq[s]·PQ +
+    qq[s]·Q²). The mean of |x| is unit·(p[s]·P + q[s]·Q + apart[s]·|P − Q|); p, q and `apart` are
+    None if it has no closed form.
     """
 
     unit: Fraction
@@ -67,10 +69,13 @@ Layout = tuple[tuple[tuple[Coordinate, ...], int], ...]
 class VolumeSplit:
     """The split of the volume of R^D into parts by a shape s = 0 … D, and the law of P and Q.
 
-    notation: D the dimension, γ_s(t) = t^(s−1)/Γ(s), γ_0 a point mass at 0. x ↦ (P, Q) maps volume
-    to Σ_s weights[s]·γ_s(P)·γ_(D−s)(Q). For counts, s is the number of coordinates above 0, and
-    weights[s] = s!(D − s)! Σ_A |T_A||T_(A^c)| over all sets A of s coordinates. T_A is T restricted
-    to the coordinates in A, and A^c are the other coordinates.
+    The map x ↦ (P(x), Q(x)) carries the volume of R^D to a measure in the plane with the density
+    Σ_s weights[s]·γ_s(P)·γ_(D−s)(Q). Here γ_s(t) = t^(s−1)/Γ(s) for s >= 1, and γ_0 is a point mass
+    at 0.
+
+    For counts, s is the number of coordinates above 0, and weights[s] = s!(D − s)! Σ_A
+    |T_A||T_(A^c)|. This sum is over all sets A of s coordinates. T_A is T restricted to the
+    coordinates in A, |T_A| is its volume, and A^c are the other coordinates.
 
     `layout` lists the coordinates as pairs (coordinates of a cell, number of such cells in a row).
     """
@@ -89,15 +94,15 @@ class OneSided(ConvexSet):
 
     @abstractmethod
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """The powers P(x)^exponent and Q(x)^exponent if rational for rational x; else None."""
+        """The exact powers P(x)^exponent and Q(x)^exponent; None if not known to be rational."""
 
     @abstractmethod
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """The gauges P(x) and Q(x) as balls at the current precision."""
+        """Balls that contain P(x) and Q(x), at the current precision."""
 
     @abstractmethod
     def moves(self, points: NDArray[np.float64]) -> Arrays:
-        """The gauges P and Q in floats, shape (...) each, of points of shape (..., dimension)."""
+        """P and Q of `points` in floats: two arrays (...), for points of shape (..., dimension)."""
 
     @abstractmethod
     def pieces(self) -> VolumeSplit:
@@ -105,11 +110,11 @@ class OneSided(ConvexSet):
 
     @property
     def degree(self) -> int:
-        """The exponent at which `powers` is tried to decide P(x) <= t."""
+        """The exponent at which `adds_at_most` tries `powers` before it compares balls."""
         return 1
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
-        """True only if x ∈ times·T, times > 0: then Q(x) = 0 and P(x) <= times."""
+        """True only if it is proved that x lies in times·T: then Q(x) = 0 and P(x) <= times."""
         point = point_of(x, dimension=self.dimension)
         bound = exact(times, name="times")
         if bound <= 0:
@@ -117,13 +122,13 @@ class OneSided(ConvexSet):
         return self.removes_nothing(point) and self.adds_at_most(point, bound)
 
     def removes_nothing(self, x: Point) -> bool:
-        """True if Q(x) = 0, exactly: x lies in the cone of T."""
+        """True only if it is proved that x lies in the cone of T, which means Q(x) = 0."""
         powers = self.powers(x, self.degree)
         # an exact 0 stays a ball of radius 0 through sums, maxima and powers
         return self.enclosures(x)[1].is_zero() if powers is None else powers[1] == 0
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
-        """True only if P(x) <= bound, bound > 0."""
+        """True only if it is proved that P(x) <= bound, for a bound > 0."""
         powers = self.powers(x, self.degree)
         if powers is not None:
             return powers[0] <= bound**self.degree
@@ -144,8 +149,9 @@ A_ONE_SIDED = instance_of(OneSided, like="a one-sided set")
 
 # Volume splits and moments of several blocks together, from those of each block.
 #
-# notation: block i has shape s_i and dimension D_i, all together s and D; t = D − s. Given the
-# blocks' shapes, P_i = r_i·P·B^(1/p) with B ~ Beta(s_i/p, (s − s_i)/p), Q_i alike and independent.
+# notation: block i has radius r_i, shape s_i and dimension D_i, and its own P_i and Q_i. All blocks
+# together have shape s = Σ s_i, dimension D = Σ D_i, P and Q; t = D − s. Given the blocks' shapes,
+# P_i = r_i·P·B^(1/p) with B ~ Beta(s_i/p, (s − s_i)/p), and Q_i alike and independent.
 
 
 def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
@@ -157,11 +163,12 @@ def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mixing:
-    """One block of radius r among blocks that are combined with the exponent p.
+    """One block among several blocks that are combined with the exponent p, as in `Jointly`.
 
-    `total` lists the weights (`VolumeSplit.weights`) of all blocks together, for each s. `rest` is
-    the product over the other blocks of Σ_s weights[s]·z^s. Both leave out the factors
-    s!t!/(Γ(s/p + 1)Γ(t/p + 1)).
+    `exponent` is p, None for ∞, and `radius` is the block's r_i. `total` lists the weights
+    (`VolumeSplit.weights`) of all blocks together, for each s. `rest` is the product over the other
+    blocks of the polynomials Σ_s weights[s]·z^s in z. Both leave out the factors s!t!/(Γ(s/p +
+    1)Γ(t/p + 1)) with t = D − s, D the dimension of all blocks together.
     """
 
     exponent: Fraction | None
@@ -172,7 +179,8 @@ class Mixing:
     def coordinate(self, in_block: Coordinate, weights: Balls) -> Coordinate:
         """The moments of a coordinate given P, Q and s of all blocks, from those in its block.
 
-        `weights` are the weights of its block for each s_i, without the factors that `total` omits.
+        `weights` lists the weights of its block for each shape of this block, without the factors
+        that `total` omits.
         """
         simple = (
             in_block.p is not None
@@ -191,7 +199,12 @@ class Mixing:
         )
 
     def _mix(self, moment: Balls, weights: Balls, above: int, below: int) -> Balls:
-        """The mean E[moment[s_i]·(P_i/(r_i P))^above·(Q_i/(r_i Q))^below | s]; 0 if P or Q is 0."""
+        """Average a `moment` of the block over the block's shape and its parts of P and Q.
+
+        The result for each shape s of all blocks is the mean of moment[s_i]·(P_i/(r_i P))^above·
+        (Q_i/(r_i Q))^below given s. Here s_i, P_i and Q_i belong to the block, and r_i is its
+        radius. The result is 0 if P is always 0 and `above` isn't, or Q is and `below` isn't.
+        """
         rises = self._rises(len(weights) - 1, above, below)
         products = [w * m * f for w, m, f in zip(weights, moment, rises, strict=True)]
         degree = len(self.total) - 1

@@ -1,4 +1,8 @@
-"""`Segment`, `Box`, `Ball` and `Polygon`: numbers that move together."""
+"""`Segment`, `Box`, `Ball` and `Polygon`: bodies for numbers that move together.
+
+Notation: N is the gauge of the body: N(x) is the smallest t >= 0 for which x lies in t·body. d is
+the dimension. U is a random point that is uniform in the body, U_i its coordinate i, E the mean.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ MOST_BOUNDS = 10_000
 
 
 def positive_bounds(bounds: Sequence[Exact], *, name: str = "bounds") -> tuple[Fraction, ...]:
-    """The bounds as Fractions; raises InvalidArgument unless there are 1 to 10,000, each > 0."""
+    """Read 1 to 10,000 bounds exactly; raises InvalidArgument unless each is positive."""
     given = _validate.items(bounds, name=name, like=NUMBERS)
     if not 1 <= len(given) <= MOST_BOUNDS:
         raise InvalidArgument(
@@ -50,7 +54,7 @@ A_BOUNDS = takes(positive_bounds)
 
 
 class _Intervals(Body):
-    """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i]."""
+    """All points x with |x_i| <= bounds[i] for each coordinate i: N(x) = max_i |x_i|/bounds[i]."""
 
     bounds: tuple[Fraction, ...]
 
@@ -69,17 +73,17 @@ class _Intervals(Body):
         return np.max(np.abs(points) / self._floats, axis=-1)
 
     def volume(self) -> arb:
-        """The volume Π 2·bounds[i]."""
+        """The volume: the product of 2·bounds[i] over all i."""
         return ball(Fraction(math.prod(2 * bound for bound in self.bounds)))
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments E U_i² = bounds[i]²/3."""
+        """The moments E U_i² = bounds[i]²/3 for all i."""
         return self._floats**2 / 3
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """The moments E|U_i| = bounds[i]/2."""
+        """The moments E|U_i| = bounds[i]/2 for all i."""
         return self._floats / 2
 
     @property
@@ -103,7 +107,9 @@ class _Intervals(Body):
 @final
 @record()
 class Segment(_Intervals):
-    """The interval [−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
+    """The interval [−bound, bound]: N(x) = |x|/bound.
+
+    Raises InvalidArgument unless 1e-140 <= bound <= 1e140.
 
     >>> Segment(bound=2).gauge(["-0.5"])
     Fraction(1, 4)
@@ -119,9 +125,9 @@ class Segment(_Intervals):
 @final
 @record()
 class Box(_Intervals):
-    """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i].
+    """All points x with |x_i| <= bounds[i] for each coordinate i: N(x) = max_i |x_i|/bounds[i].
 
-    Raises InvalidArgument unless there are 1 to 10,000 bounds, each > 0.
+    Raises InvalidArgument unless there are 1 to 10,000 bounds, each from 1e-140 to 1e140.
 
     >>> Box(bounds=[1, 2]).gauge([1, -3])
     Fraction(3, 2)
@@ -134,7 +140,9 @@ class Box(_Intervals):
 @final
 @record()
 class Ball(Body):
-    """All x with ‖x‖₂ <= bound: N(x) = ‖x‖₂/bound. Raises InvalidArgument unless bound > 0.
+    """All points x with ‖x‖₂ <= bound: N(x) = ‖x‖₂/bound.
+
+    Raises InvalidArgument unless 1e-140 <= bound <= 1e140.
 
     >>> Ball(bound=5, coordinates=2).gauge([3, 4])
     Fraction(1, 1)
@@ -150,7 +158,7 @@ class Ball(Body):
         return self.coordinates
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """The power N(x)^exponent if the exponent is even or ‖x‖₂ is rational; else None."""
+        """The exact power N(x)^exponent; None if the exponent is odd and ‖x‖₂ irrational."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
         return raise_rational(square, Fraction(exponent, 2))
 
@@ -167,12 +175,12 @@ class Ball(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments E U_i² = bound²/(d + 2)."""
+        """The moments E U_i² = bound²/(d + 2), the same for all i."""
         return np.full(self.dimension, float(self.bound**2 / (self.dimension + 2)))
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """The moments E|U_i| = bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
+        """The moments E|U_i| = bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2)), the same for all i."""
         with precision(PLAIN_BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
@@ -200,7 +208,11 @@ Vertex = tuple[Fraction, Fraction]
 
 
 def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
-    """One vertex of each pair ±v of vertices of the hull of ±points."""
+    """List one vertex of each pair v, −v of vertices of the hull of the points and their negatives.
+
+    They run counterclockwise. Raises InvalidArgument if the points are malformed, too many, or all
+    on one line through 0.
+    """
     pairs = _validate.pairs(points, name=name, like="points, such as [[1, 0], [0, 1]]")
     if not 1 <= len(pairs) <= MOST_POINTS:
         raise InvalidArgument(
@@ -229,11 +241,13 @@ def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[
 @final
 @record()
 class Polygon(Body):
-    """The hull of ±points in the plane: N(x) = max n·x over the normals n of the edges.
+    """The hull of points in the plane and their negatives.
 
-    A normal has n·v = 1 for all points v of its edge. `points` keeps one vertex of each pair ±v,
-    counterclockwise from the vertex with the smallest first coordinate. Raises InvalidArgument
-    unless there are 1 to 10,000 points, with two coordinates each, not all on one line through 0.
+    Its gauge is N(x) = max n·x over the normals n of the edges; a normal has n·v = 1 for all points
+    v of its edge. `points` keeps one vertex of each pair v, −v, counterclockwise from the vertex
+    with the smallest first coordinate. Raises InvalidArgument unless there are 1 to 10,000 points,
+    with two coordinates each, not all on one line through 0. Their hull may have at most 400
+    corners.
 
     >>> Polygon(points=[[1, 1], [1, 0], [0, 1], ["0.3", "0.3"]]).gauge([1, -1])
     Fraction(2, 1)
@@ -259,22 +273,24 @@ class Polygon(Body):
         return (points @ normals.T).max(axis=-1)
 
     def volume(self) -> arb:
-        """The area: the sum of the triangles between 0 and the edges."""
+        """The area: the sum of the areas of the triangles between 0 and the edges."""
         return ball(sum((_cross(u, v) for u, v in self._edges()), Fraction(0)) / 2)
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments E U_i²: the mean of (u_i² + u_i v_i + v_i²)/6 over the triangles 0, u, v.
+        """The moments E U_i² for i = 1 and 2.
 
-        The mean is weighted by area.
+        Each is the mean, weighted by area, of (u_i² + u_i v_i + v_i²)/6 over the triangles between
+        0 and the edges from u to v.
         """
         return self._means(lambda u, v: (u * u + u * v + v * v) / 6)
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """The moments E|U_i|: the mean of |u_i + v_i|/3 over the triangles 0, u, v.
+        """The moments E|U_i| for i = 1 and 2.
 
-        The mean is weighted by area. Each triangle lies in one quadrant.
+        Each is the mean, weighted by area, of |u_i + v_i|/3 over the triangles between 0 and the
+        edges from u to v. The edges are cut so that each triangle lies in one quadrant.
         """
         return self._means(lambda u, v: abs(u + v) / 3)
 
@@ -304,7 +320,7 @@ class Polygon(Body):
 
     @cached_property
     def _normals(self) -> tuple[Vertex, ...]:
-        """The normal a of each edge a·x = 1."""
+        """The normal n of each edge: n·x = 1 for all points x of the edge."""
         edges = [(u, v, _cross(u, v)) for u, v in self._edges()]
         return tuple(((v[1] - u[1]) / twice, (u[0] - v[0]) / twice) for u, v, twice in edges)
 

@@ -1,11 +1,12 @@
 """Functions for bodies with several parts: sums under a cap, and combined gauges of blocks.
 
-Sums under a cap give the effect of "at most k" on volumes and moments. notation: S_p a sum of p
-independent uniforms on [0, 1], F_p(t) = P(S_p <= t); k the cap.
+Sums under a cap k give the effect of "at most k" on volumes and moments. There S_p is a sum of p
+independent variables y_1, …, y_p that are uniform on [0, 1], and F_p(t) is the probability that S_p
+<= t. E[z; S_p <= t] is the mean of a variable z that is set to 0 where S_p > t.
 
-The gauges N_i of blocks combine to (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. The functions decide
-exactly if a power is rational, and if a sum of powers is at most 1. notation: p the exponent, None
-for ∞; r_i the radii. For p = ∞, functions of Γ(n/p + a) return their limits.
+The gauges N_i of blocks combine to (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. There p is the
+exponent, None for ∞, and r_i are the radii. The functions decide exactly if a power is rational,
+and if a sum of powers is at most 1. For p = ∞, functions of Γ(n/p + a) return their limits.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ MOST_WORK = 1_000_000
 @final
 @dataclass(frozen=True, kw_only=True)
 class CappedCubes:
-    """The sets T_p = {y ∈ [0, 1]^p : Σy <= k} for p = 0 … largest.
+    """The volumes and moments of the sets T_p = {y ∈ [0, 1]^p : Σ y_i <= k} for p = 0 … largest.
 
-    `volumes[p]` is the volume V_p of T_p; `firsts[p]` and `seconds[p]` are E y_1 and E y_1² of the
-    uniform law of T_p, 0 for p = 0.
+    volumes[p] is the volume V_p of T_p, and V_0 = 1. firsts[p] and seconds[p] are the means of y_1
+    and of y_1² for a uniform point y of T_p; they are 0 for p = 0.
     """
 
     volumes: tuple[arb, ...]
@@ -47,11 +48,12 @@ class CappedCubes:
 
 
 def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
-    """The volumes and moments of T_0 … T_largest at the current precision, cap >= 1.
+    """Compute the volumes and moments of `CappedCubes` at the current precision.
 
-    The Laplace transform in t of E[y_1^n; S_p <= t] is φ^(p−1)·∫₀¹ yⁿe^(−sy)dy/s, with the
-    transform φ = (1 − e^(−s))/s of a uniform. Each 1/s is φ/(1 − e^(−s)), which sums over t, t − 1,
-    …; so at t = k all moments follow from F_p, F_(p+1) and F_(p+2) at integers.
+    `cap` is the largest sum k >= 1. For n = 1 and 2, the Laplace transform in t of E[y_1^n; S_p <=
+    t] is φ^(p−1)·∫₀¹ yⁿe^(−sy)dy/s. Here φ = (1 − e^(−s))/s is the transform of a uniform variable.
+    Each 1/s is φ/(1 − e^(−s)), which sums over t, t − 1, …; so at t = k all moments follow from
+    F_p, F_(p+1) and F_(p+2) at integers.
     """
     if cap >= largest:
         half, third = arb(1) / 2, arb(1) / 3
@@ -76,7 +78,11 @@ def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
 @final
 @dataclass(frozen=True)
 class _Cumulative:
-    """Three numbers for one p: F_p(k), Σ_{n<k} F_p(n) and Σ_{n<k} (k − n) F_p(n)."""
+    """Sums of the distribution function F_p at integers, for one p and the cap k.
+
+    `at_cap` is F_p(k), `below` the sum of F_p(n) over n < k, and `weighted` the sum of (k −
+    n)·F_p(n) over n < k.
+    """
 
     at_cap: arb
     below: arb
@@ -84,11 +90,11 @@ class _Cumulative:
 
 
 def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
-    """The numbers of `_Cumulative` for p = 1 … largest and the cap k.
+    """List the sums of `_Cumulative` for p = 1 … largest and k = `cap`.
 
-    They follow from P(⌊S_p⌋ = i) = A(p, i)/p!, where A are the Eulerian numbers.
-
-    A(p, i) = (i + 1) A(p−1, i) + (p − i) A(p−1, i−1) has only positive terms.
+    They follow from the law of ⌊S_p⌋, which is i with probability A(p, i)/p!, where A are the
+    Eulerian numbers. Their recursion A(p, i) = (i + 1) A(p−1, i) + (p − i) A(p−1, i−1) has only
+    positive terms, so no digits cancel.
     """
     sums = []
     floors = [arb(1)] + [arb(0)] * (cap - 1)
@@ -108,12 +114,13 @@ def _cumulative(*, largest: int, cap: int) -> list[_Cumulative]:
 
 
 def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
-    """The probability P(Σ M_j <= cap) for independent M_j ~ Beta(shape, 1).
+    """The probability that a sum of independent Beta variables M_j is at most `cap`.
 
-    `sizes` = (n, q): n of the M_j have shape q, and one more has shape `last`. The Laplace
-    transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). Each term of the product of
-    these transforms is inverted to a power of (cap − l)₊. The terms alternate in sign, so the
-    precision grows until 100 bits of the sum are right.
+    With `sizes` = (n, q), n of the M_j are Beta(q, 1), and one more is Beta(`last`, 1). The Laplace
+    transform of Beta(q, 1) in s is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). Each term of the product
+    of these transforms is inverted to a power of max(cap − l, 0), where l is a whole number. The
+    terms alternate in sign, so the precision grows until 100 bits of the sum are right. Raises
+    InvalidArgument if they never are.
     """
     for bits in precisions(192, 1 << 18):
         with precision(bits):
@@ -143,7 +150,7 @@ def _alternating_sum(*, count: int, shape: int, last: int, cap: int) -> arb:
 
 
 def _partial_exponential(size: int) -> arb_poly:
-    """The polynomial Σ_{i < size} s^i/i! in s, the start of the series of e^s."""
+    """The polynomial in s that consists of the first `size` terms of the series of e^s."""
     return arb_poly([1 / ball(factorial(i)) for i in range(size)])
 
 
@@ -165,9 +172,9 @@ def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | No
 
 
 def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> tuple[Fraction, ...]:
-    """Read the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
+    """Read the radii exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
 
-    `parts` names the record's field whose entries have these radii.
+    `record` has the `exponent` p, and `parts` names its field whose entries have these radii.
     """
     exponent, count = exponent_of(record.exponent), len(getattr(record, parts))
     exact_radii = tuple(
@@ -195,7 +202,7 @@ def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> t
 
 
 def combine(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
-    """Combine values v >= 0 to (Σ v^p)^(1/p), their maximum for p = ∞."""
+    """Combine values v >= 0 to the ball (Σ v^p)^(1/p), which is their maximum for p = ∞."""
     largest = values[0]
     for value in values[1:]:
         largest = largest.max(value)
@@ -229,15 +236,15 @@ def combine_floats(
 
 
 def gamma(size: int, *, rise: int, exponent: Fraction | None) -> arb:
-    """The number Γ(size/p + rise) for rise >= 1; for p = ∞ it is (rise − 1)!."""
+    """The number Γ(size/p + rise) for a whole `rise` >= 1; for p = ∞ it is (rise − 1)!."""
     return (ball(rise) if exponent is None else ball(size / exponent + rise)).gamma()
 
 
 def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
     """The quotient Γ((size + order)/p)/Γ(size/p) for order 1 or 2; 0 for size = 0.
 
-    For p = ∞ it is the limit. Two such quotients give the moments of B ~ Beta(s/p, (S − s)/p), for
-    sizes s < S: E B^(order/p) = rise(s)/rise(S).
+    For p = ∞ it is the limit, size/(size + order). Two such quotients give the moments of a
+    variable B ~ Beta(s/p, (S − s)/p) with s < S: the mean of B^(order/p) is rise(s)/rise(S).
     """
     if size == 0:
         return arb(0)

@@ -1,4 +1,10 @@
-"""`Signed` and `Differences`: bodies for a record that is added or removed, or replaced."""
+"""`Signed` and `Differences`: bodies for a record that is added or removed, or replaced.
+
+Notation: T is the one-sided set `of`, D its dimension. P(x) and Q(x) are the least multiples of T
+that must be added and removed to move by x. N is the gauge of the body. U is a random point that is
+uniform in the body, and U_i its coordinate i. P and Q without an argument are P(U) and Q(U). s is
+the shape and weights[s] the weight of `VolumeSplit`; γ_s is defined there, and t = D − s.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
 
 @record()
 class _OfOneSided(Body):
-    """A body whose gauge depends only on P and Q of T = `of`."""
+    """A body whose gauge N(x) depends only on P(x) and Q(x)."""
 
     of: OneSided = field(converter=A_ONE_SIDED, scales=True)
 
@@ -57,13 +63,13 @@ class _OfOneSided(Body):
 
     @abstractmethod
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """The moments of P and Q under the uniform law of the body, at the current precision."""
+        """The law of the shape and the moments of P and Q, at the current precision."""
 
 
 @final
 @record()
 class Signed(_OfOneSided):
-    """The hull of T and −T: N(x) = P(x) + Q(x). notation: T = of.
+    """The hull of T and −T, for a set T = `of` of moves: N(x) = P(x) + Q(x).
 
     A unit that is added moves the release by a vector of T, a unit that is removed by a vector of
     −T. For counts, no unit moves one coordinate up and another down, so the body is smaller than
@@ -90,11 +96,14 @@ class Signed(_OfOneSided):
         return added + removed
 
     def volume(self) -> arb:
-        """The volume Σ_s weights[s]/D!: γ_s(P)·γ_(D−s)(Q) over P + Q <= 1 integrates to 1/D!."""
+        """The volume Σ_s weights[s]/D!, since ∫ γ_s(P)·γ_t(Q) over P + Q <= 1 is 1/D!."""
         return sum(self.of.pieces().weights, ball(0)) / ball(self.dimension + 1).gamma()
 
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """The uniform law: given s, (P, Q, 1 − P − Q) is Dirichlet(s, t, 1), s + t = D."""
+        """The law of the shape and the moments of P and Q.
+
+        Given s, (P, Q, 1 − P − Q) is Dirichlet(s, t, 1) distributed.
+        """
         d = self.dimension
         total = sum(pieces.weights, ball(0))
         return _Uniform(
@@ -109,7 +118,7 @@ class Signed(_OfOneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """The number of corners of T and of −T."""
+        """Twice the number of corners of T; None if T has no finite set of corners."""
         count = self.of.corner_count
         return None if count is None else 2 * count
 
@@ -134,9 +143,9 @@ class Signed(_OfOneSided):
 @final
 @record()
 class Differences(_OfOneSided):
-    """The body T − T of a unit that is replaced: N(x) = max(P(x), Q(x)). notation: T = of.
+    """The body T − T, for a set T = `of` of moves: N(x) = max(P(x), Q(x)).
 
-    A unit's vector is replaced by another unit's, both in T (theory/bodies.md §6).
+    A unit is replaced by another, and the vectors of both lie in T (theory/bodies.md §6).
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> Differences(of=Counts(queries=3, most=1)).gauge([1, "0.5", -1])
@@ -162,11 +171,14 @@ class Differences(_OfOneSided):
         return np.maximum(added, removed)
 
     def volume(self) -> arb:
-        """The volume Σ_s weights[s]/(s!(D − s)!)."""
+        """The volume Σ_s weights[s]/(s!t!), since ∫ γ_s(P)·γ_t(Q) over P, Q <= 1 is 1/(s!t!)."""
         return sum(_volumes(self.of.pieces()), ball(0))
 
     def _uniform(self, pieces: VolumeSplit) -> _Uniform:
-        """The uniform law: given s, P ~ Beta(s, 1) and Q ~ Beta(D − s, 1) are independent."""
+        """The law of the shape and the moments of P and Q.
+
+        Given s, P ~ Beta(s, 1) and Q ~ Beta(t, 1) are independent.
+        """
         d, volumes = self.dimension, _volumes(pieces)
         total = sum(volumes, ball(0))
         first = tuple(ball(Fraction(s, s + 1)) for s in range(d + 1))
@@ -187,7 +199,8 @@ class Differences(_OfOneSided):
     def corner_count(self) -> int | None:
         """The number of ordered pairs of different points among 0 and the corners of T.
 
-        The differences of these pairs include all extreme points.
+        The differences of these pairs include all extreme points. None if T has no finite set of
+        corners.
         """
         count = self.of.corner_count
         return None if count is None else (count + 1) * count
@@ -209,10 +222,10 @@ class Differences(_OfOneSided):
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Uniform:
-    """The moments of P and Q under the uniform law of a body, given each shape s of P.
+    """The law of the shape s, and the moments of P and Q given s, for a uniform point of a body.
 
-    `shares[s]` is the probability of s. Given s, `pp`, `pq` and `qq` are E P², E PQ and E Q²; `p`
-    and `q` are E P and E Q; `apart` is E|P − Q|.
+    `shares[s]` is the probability of s. `pp`, `pq` and `qq` are the means of P², PQ and Q² given s.
+    `p` and `q` are the means of P and Q, and `apart` is the mean of |P − Q|.
     """
 
     shares: Balls
@@ -225,7 +238,10 @@ class _Uniform:
 
 
 def _uniform_moments(pieces: VolumeSplit, law: _Uniform) -> Moments:
-    """The moments E U_i² and E|U_i| of all coordinates; None if some E|U_i| has no closed form."""
+    """The moments E U_i² and E|U_i| of all coordinates i, as two arrays.
+
+    The second array is None if some E|U_i| has no closed form.
+    """
     seconds, firsts, known = [], [], True
     for cell, copies in pieces.layout:
         seconds.append(np.tile([_second(coordinate, law) for coordinate in cell], copies))
@@ -260,7 +276,7 @@ def _mean(law: _Uniform, pairs: tuple[tuple[Balls, Balls], ...]) -> arb:
 
 
 def _volumes(pieces: VolumeSplit) -> Balls:
-    """The volume weights[s]/(s!(D − s)!) of the part with each shape s."""
+    """The volume weights[s]/(s!t!) of the part of `Differences` with each shape s = 0 … D."""
     factorials = [ball(s + 1).gamma() for s in range(len(pieces.weights))]
     return tuple(
         weight / (a * b)
@@ -273,10 +289,10 @@ def _ratios(d: int, count: Callable[[int, int], int], of: int) -> tuple[arb, ...
 
 
 def _mean_distances(d: int) -> tuple[arb, ...]:
-    """The mean E|P − Q| under the uniform law of `Signed`, for each s.
+    """The mean of |P − Q| for a uniform point of `Signed`, given each shape s = 0 … d; d is D.
 
-    With λ = P/(P + Q) ~ Beta(s, t), independent of P + Q ~ Beta(D, 1), E|P − Q| = D/(D + 1)·E|2λ −
-    1|. The probability of λ > ½ is the probability of at most s − 1 heads in D − 1 fair tosses.
+    λ = P/(P + Q) ~ Beta(s, t) is independent of P + Q ~ Beta(D, 1). So the mean of |P − Q| is D/(D
+    + 1)·E|2λ − 1|.
     """
     above, above_next = _upper_halves(d), _upper_halves(d + 1)
     distances = []
@@ -288,9 +304,9 @@ def _mean_distances(d: int) -> tuple[arb, ...]:
 
 
 def _upper_halves(n: int) -> list[arb]:
-    """The probabilities P(Beta(s, n − s) > ½) for s = 0 … n.
+    """The probability that a Beta(s, n − s) variable exceeds ½, for each s = 0 … n.
 
-    Each is the probability of at most s − 1 heads in n − 1 fair tosses.
+    It is the probability of at most s − 1 heads in n − 1 fair tosses.
     """
     total, term = arb(0), arb(1) / 2 ** (n - 1)
     probabilities = [arb(0)]

@@ -1,4 +1,10 @@
-"""`Together` and `Jointly`: several bodies moved at once, and several one-sided sets at once."""
+"""`Together` and `Jointly`: several bodies moved at once, and several one-sided sets at once.
+
+Notation: block i has the body K_i with gauge N_i, or the set T_i with its P_i and Q_i
+(`one_sided`). D_i is its dimension, r_i = radii[i] its radius, and x_i its coordinates of x. p is
+the exponent. K, T, N, P, Q and D belong to all blocks together. U is uniform in K, and E is the
+mean.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +39,13 @@ if TYPE_CHECKING:
 @final
 @record()
 class Together(Body):
-    """A body K that contains the product K₁ × K₂ × … of bodies that move together.
+    """A body K that contains the product K_1 × K_2 × … of bodies that move together.
 
-    N(x) = (Σ (N_i(x_i)/r_i)^p)^(1/p), r_i = radii[i], p = exponent. For all 1 <= p <= ∞ and r_i > 0
-    with Σ r_i^(−p) <= 1, every s with N_i(s_i) <= 1 has N(s) <= 1. p = 1 splits the budget, r_i =
-    ε/ε_i; p = ∞ with all r_i = 1 is the product itself. `exponent=None` stands for ∞. Raises
-    InvalidArgument for other p and r_i, and for a p with a numerator or denominator above 1,000.
+    Its gauge is N(x) = (Σ (N_i(x_i)/r_i)^p)^(1/p), with r_i = radii[i] and p = exponent. For all 1
+    <= p <= ∞ and r_i > 0 with Σ r_i^(−p) <= 1, every shift s with all N_i(s_i) <= 1 has N(s) <= 1.
+    p = 1 splits the budget ε into parts ε_i, with r_i = ε/ε_i. p = ∞ with all r_i = 1 is the
+    product itself. `exponent=None` stands for ∞. Raises InvalidArgument for other p and r_i, and
+    for a p with a numerator or denominator above 1,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> segment = Segment(bound=1)
@@ -65,7 +72,10 @@ class Together(Body):
         return (1,) if p is None or p.denominator != 1 else (int(p),)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """The power N(x)^exponent if it and each (N_i/r_i)^p are rational; else None."""
+        """The exact power N(x)^exponent; None unless it and each (N_i(x_i)/r_i)^p are rational.
+
+        None also if p is no whole number, or if a block's power isn't known to be rational.
+        """
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -92,7 +102,7 @@ class Together(Body):
         return shares.combine_floats(values, exponent=self.exponent)
 
     def volume(self) -> arb:
-        """The volume Π |K_i|·r_i^D_i·Γ(D_i/p + 1)/Γ(D/p + 1)."""
+        """The product over all i of |K_i|·r_i^D_i·Γ(D_i/p + 1), divided by Γ(D/p + 1)."""
         result = 1 / shares.gamma(self.dimension, rise=1, exponent=self.exponent)
         for body, radius in zip(self.bodies, self.radii, strict=True):
             d = body.dimension
@@ -102,7 +112,7 @@ class Together(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """The moments E U_i², from the moments of each block's own body (theory/bodies.md §2)."""
+        """The second moments of U, from the moments of each block's body (theory/bodies.md §2)."""
         return np.concatenate(
             [
                 body.second_moments * self._factor(body, radius, 2)
@@ -121,10 +131,12 @@ class Together(Body):
         return np.concatenate(moments_of_blocks)
 
     def _factor(self, body: Body, radius: Fraction, order: int) -> float:
-        """The ratio of E N_i(U_i)^n for U uniform in K to its value for U_i uniform in K_i.
+        """The factor that turns a moment of K_i into the moment of the same coordinate in K.
 
-        n is the `order`. N(U) ~ Beta(D, 1) and N_i/(r_i N) = B^(1/p) are independent, where B ~
-        Beta(D_i/p, (D − D_i)/p).
+        `order` is 1 for first moments, 2 for second moments. The factor is the ratio of the means
+        of N_i(U_i)^order under both uniform laws, where U_i are the block's coordinates. N(U) ~
+        Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where B ~ Beta(D_i/p, (D −
+        D_i)/p).
         """
         d, part = self.dimension, body.dimension
         with precision(PLAIN_BITS):
@@ -152,10 +164,10 @@ class Together(Body):
         return super()._is_inside(x, bound)
 
     def _radicals(self, x: Point, bound: Fraction) -> list[Radical] | None:
-        """The terms (N_i/(r_i·bound))^p as pairs (base, exponent).
+        """The terms (N_i(x_i)/(r_i·bound))^p as pairs (base, exponent), one pair for each block.
 
-        N(x) <= bound if their sum is at most 1. None for p = ∞, or if a base isn't known to be
-        rational.
+        N(x) <= bound if and only if their sum is at most 1. None for p = ∞, or if a base isn't
+        known to be rational.
         """
         if self.exponent is None:
             return None
@@ -204,11 +216,11 @@ _PARTS: Converter[Sequence[OneSided], tuple[OneSided, ...]] = takes(
 @final
 @record()
 class Jointly(OneSided):
-    """A set T that contains the product T₁ × T₂ × … of sets whose moves are added together.
+    """A set T that contains the product T_1 × T_2 × … of sets whose moves are added together.
 
-    P = (Σ (P_i/r_i)^p)^(1/p), and the same for Q; r_i = radii[i], p = exponent. As in `Together`, 1
-    <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others. The hull of T ∪ −T is
-    smaller than the combination of the parts' hulls, since signs are kept.
+    P = (Σ (P_i/r_i)^p)^(1/p) and Q = (Σ (Q_i/r_i)^p)^(1/p), with r_i = radii[i] and p = exponent.
+    As in `Together`, 1 <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others. The
+    hull of T ∪ −T is smaller than the combination of the parts' hulls, since signs are kept.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> both = Jointly(parts=[Counts(queries=2), Counts(queries=1)], radii=[1, 1], exponent=None)
@@ -235,7 +247,10 @@ class Jointly(OneSided):
         return 1 if p is None or p.denominator != 1 else int(p)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """Powers P^exponent and Q^exponent; None unless they and all p-th powers are rational."""
+        """The exact powers P(x)^exponent and Q(x)^exponent, as a pair.
+
+        None unless they and the p-th powers of all P_i and Q_i are known to be rational.
+        """
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -274,7 +289,7 @@ class Jointly(OneSided):
         return shares.combine_floats(above, exponent=p), shares.combine_floats(below, exponent=p)
 
     def pieces(self) -> VolumeSplit:
-        """The volume split by theory/bodies.md §3, "A p-combination with signs"."""
+        """The volume split by P and Q; theory/bodies.md §3, "A p-combination with signs"."""
         blocks = [part.pieces() for part in self.parts]
         weights_of_blocks = [
             tuple(
@@ -310,9 +325,11 @@ class Jointly(OneSided):
         return VolumeSplit(weights=weights, layout=tuple(layout))
 
     def _factors(self, size: int) -> list[arb]:
-        """The factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)) for s = 0 … size and t = size − s.
+        """The factors s!t!/(Γ(s/p + 1)Γ(t/p + 1)) for each shape s = 0 … size and t = size − s.
 
-        The weights of a block are divided by them, and the weights of the whole multiplied by them.
+        With them the weights of blocks multiply. `pieces` divides each block's weights by its
+        factors, convolves them over the blocks, and multiplies the result by the factors of the
+        whole.
         """
         ratios = [
             ball(s + 1).gamma() / shares.gamma(s, rise=1, exponent=self.exponent)
@@ -322,10 +339,11 @@ class Jointly(OneSided):
 
     @property
     def corner_count(self) -> int | None:
-        """The number of corners.
+        """The number of corners of T.
 
         For p = ∞ it counts combinations of a corner or 0 from each part, without 0 itself. For p =
-        1 it is the sum over the parts. None for other p, or if a part has no finite set of corners.
+        1 it is the sum of the parts' numbers of corners. None for other p, or if a part has no
+        finite set of corners.
         """
         counts = [part.corner_count for part in self.parts]
         known = [count for count in counts if count is not None]
@@ -336,7 +354,10 @@ class Jointly(OneSided):
         return sum(known)
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
-        """True only if P(x) <= bound, which is Σ (P_i/(r_i·bound))^p <= 1 for p < ∞."""
+        """True only if it is proved that P(x) <= bound, for a bound > 0.
+
+        For p < ∞ that means Σ (P_i(x_i)/(r_i·bound))^p <= 1.
+        """
         radicals: list[Radical] = []
         for part, radius, block in self._split(x):
             powers_of_part = part.powers(block, part.degree)

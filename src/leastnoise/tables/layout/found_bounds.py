@@ -1,9 +1,9 @@
 """Bounds of columns that a release finds by itself, from two published quantiles.
 
-The sensitivity of later queries doesn't depend on these bounds: values are scaled to [−1, 1] by
+The sensitivity of later queries doesn't depend on these bounds. Values are scaled to [−1, 1] by
 them, and only the widest bounds decide if a value may be negative. So noise is proved before bounds
-are found, and one certificate covers the quantiles and the later queries (theory/release.md §11:
-the second query is chosen after the first was answered).
+are found. One certificate covers the quantiles and the later queries, which are chosen after the
+quantiles were answered (theory/release.md §11).
 """
 
 from __future__ import annotations

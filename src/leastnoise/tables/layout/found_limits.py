@@ -110,9 +110,10 @@ def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
 
 
 def units_of_choice(spec: Spec, finder: Finder) -> int:
-    """The number of units by which a choice among m candidates may be off: 2·ln(20m)/ε.
+    """The number of units by which the choice of a limit may be off, with 95 % probability.
 
-    It holds with probability 95 %. Source: theory/release.md §13.
+    For m candidates it is 2·ln(20m)/ε, rounded up, where ε is the share of the choice. Source:
+    theory/release.md §13.
     """
     epsilon = float(epsilon_of_choice(spec, finder))
     return math.ceil(2 * math.log(20 * len(finder.finds.candidates)) / epsilon)

@@ -57,7 +57,7 @@ def lay_out_tree(
 
     The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
     the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
-    count as whole rows, rounded towards 0 in each cell, so that noise in whole numbers hides them.
+    count as whole rows, rounded towards 0 in each cell. So noise in whole numbers hides them.
     Raises LayoutError without a bounding, or if sums can't be exact.
     """
     ((position, (statistic, needs)),) = asked.items()
@@ -173,8 +173,9 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
 def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
     """List the boundings of a person in counts of rows and values lost to limits and bounds.
 
-    notation: q columns; n = a person's rows in any group; n_c = their values of column c; R = the
-    most rows that the limits leave a person in all groups.
+    Let n be the number of a person's rows in any group, and n_c the number of their values of
+    column c. R is the most rows that the limits leave a person in all groups, and q the number of
+    columns.
 
     A person's own rows alone decide if the person is over a limit. So the count of such persons is
     0 or 1 less without the person. A row has at most one value of each column, so before bounding a
@@ -217,9 +218,10 @@ def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout,
 def find_bits(shape: Layout, bounding: Bounding) -> int:
     """The largest number of fixed-point bits, at most 28, for which bounding is exact in float64.
 
-    A person is over a limit if ΣI² (in a ball), or the sum of the cells' largest |I|, exceeds it.
-    Clamped coordinates keep both sums below 2^53, where float64 adds whole numbers without
-    rounding, and totals of 2^34 persons below 2^63. Raises LayoutError for too few bits.
+    A person has an integer in each coordinate. The person is over a limit if the sum of their
+    squares (in a ball), or the sum of the cells' largest integers, exceeds it. Clamped coordinates
+    keep both sums below 2^53, where float64 adds whole numbers without rounding, and totals of 2^34
+    persons below 2^63. Raises LayoutError for too few bits.
     """
     if isinstance(bounding, OnceInCells):
         return 0

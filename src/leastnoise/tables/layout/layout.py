@@ -62,13 +62,13 @@ class LayoutError(ValueError):
 class Layout(TableShape):
     """The public shape of a query, or of one of its two parts: its integers and their bounding.
 
-    A query that counts both persons and rows has two parts with separate noise, because a person
-    adds at most 1 to a cell's `count_units`, and up to `max_rows` to the other numbers.
+    A query that counts both persons and rows has two parts with separate noise. The reason is that
+    a person adds at most 1 to a cell's `count_units`, and up to `max_rows` to the other numbers.
 
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
-    for I·2^(−bits). `uses` has, for each statistic, the positions of its components: for a mean the
-    value and then the count that divides it; for a variance the square between these two. With
-    `by_row` nothing needs bounding, since every row is within `bounding`.
+    for I·2^(−bits). `uses` has, for each statistic, the positions of its components. For a mean
+    these are the value and then the count that divides it; for a variance the square is between
+    these two. With `by_row` nothing needs bounding, since every row is within `bounding`.
 
     With `unlisted` columns the number of groups isn't public. The layout is then the shape of one
     group's row, whatever public keys there are, and the number at `counted` decides whether the
@@ -204,7 +204,7 @@ class Layout(TableShape):
 
     @property
     def _shifts(self) -> Shifts:
-        """The shifts by one unit: added or removed, or replaced by another."""
+        """The shifts by one unit, which is added or removed, or replaced, as `neighbours` says."""
         replaces = self.neighbours == "replace-one"
         return self.bounding.replaced if replaces else self.bounding
 

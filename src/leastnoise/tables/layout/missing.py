@@ -1,7 +1,7 @@
 """Sentences about missing values in a query, for plans and reports.
 
-A value is missing if it is NULL, NaN or infinite, or a text that can't be read as the type of its
-column or isn't in the stated encoding.
+A value is missing if it is NULL, NaN or infinite. A text is missing, too, if it can't be read as
+the type of its column or isn't in the stated encoding.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Base classes of statistics: everything that the library needs to know about a statistic.
 
 Each statistic is a class, listed in `registry`. It defines its spelling and the types of its
-column; the numbers that are summed for it, and so the effect of one unit (`Component`); its value
-and interval from the noisy numbers; the errors that a plan shows; and the checks of `verify`. Other
-modules name a class only if they treat that statistic unlike all others, such as a quantile, which
-is chosen and gets no noise.
+column. It defines the numbers that are summed for it, and so the effect of one unit (`Component`).
+It computes its value and interval from the noisy numbers, the errors that a plan shows, and the
+checks of `verify`. Other modules name a class only if they treat that statistic unlike all others,
+such as a quantile, which is chosen and gets no noise.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Published = Mapping[tuple["Component", ...], Sequence[Floats]]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """A number that each row adds to a sum: 1 for counts, u = (x − centre)/radius for values.
+    """A number that each row adds to a sum: 1 for counts, u = (value − centre)/radius for values.
 
     All are in [−1, 1], except "without", which is 1/radius for a row without a value of the column:
     see `layout.components`. A "square" is 2u² − 1, which fills [−1, 1] as u does. Noise for u²,

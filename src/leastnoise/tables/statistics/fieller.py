@@ -1,6 +1,7 @@
 """Confidence sets of quotients S/n: a test of each possible quotient (Fieller).
 
-notation: X and Y = the noise of S and of n; c(a) = the half-width that |X − a·Y| keeps with 95 %.
+Notation: S and n are noisy sums, with the noise X and Y; n is a count or a sum that isn't negative
+before noise. c(a) is the half-width that |X − a·Y| keeps with 95 %.
 
 A true quotient a is rejected if |S − a·n| > c(|a|), which happens with at most 5 %. c rises with
 |a|, since the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and for
@@ -32,7 +33,10 @@ _RATIOS = (*UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
 @final
 @dataclass(frozen=True)
 class QuotientTests:
-    """The tests of quotients: half-widths c at each of `_RATIOS`, or at the ratios up to 1."""
+    """The tests of quotients S/n.
+
+    `widths` has c at each of `_RATIOS`, or only at the ratios up to 1, `UP_TO_1`.
+    """
 
     widths: tuple[float, ...]
 
@@ -78,7 +82,7 @@ class QuotientTests:
 def find_tests(
     noise: Sequence[NoiseError], *, most: float, probability: float = 0.95
 ) -> QuotientTests | None:
-    """Find the tests of quotients S/n from −`most` to `most`, for the `noise` of S and of n.
+    """Find the tests of quotients from −`most` to `most`, for the `noise` of both numbers.
 
     Each test accepts the true quotient with this `probability`. None if the joint law of both
     noises isn't known.
@@ -99,9 +103,10 @@ def find_tests(
 def half_width_together(
     noise: tuple[NoiseError, NoiseError], ratio: float, probability: float = 0.95
 ) -> float | None:
-    """Find t such that |X ± ratio·Y| <= t with this `probability`, for the `noise` X and Y.
+    """Find the half-width that the error of a weighted sum keeps with this `probability`.
 
-    None if the joint law of both isn't known.
+    It is for |X ± ratio·Y|, where `noise` describes X and Y. None if the joint law of both isn't
+    known.
     """
     above, below = noise
     if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:

@@ -1,8 +1,8 @@
 """Means and ratios: a noisy sum over a noisy count or sum, clamped to the range that bounds allow.
 
-notation: S = the numerator, n = the denominator, both noisy and scaled to their components; t and
-u = half975 of the noise of S and of n. The value is middle + scale·S/n, with S/n clamped to
-[least, most], its range without noise.
+Notation: S is the numerator and n the denominator, both noisy and in units of their components. σ_S
+and σ_n are the standard deviations of their noise. t and u are `half975` of the noise of S and of
+n. The value is middle + scale·S/n, with S/n clamped to [least, most], its range without noise.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _AMPLIFIED = 1e-12
 
 @final
 class Scale(NamedTuple):
-    """The range of S/n, and the map from S/n to values: see the module's notation."""
+    """The range [least, most] of S/n without noise, and the map middle + scale·S/n to values."""
 
     middle: float
     scale: float
@@ -179,8 +179,9 @@ class Quotient(Statistic):
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
         the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
-        widest if one end just meets a bound, S + t = n − u: its width is (t + u)/(n + u) if S >= t
-        there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if n <= u.
+        widest if one end just meets a bound, S + t = n − u. Half of its width is then (t + u)/(n +
+        u) if S >= t there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if
+        n <= u.
         """
         scaled = self.scale_of(ingredients)
         n = self._denominator(ingredients, rows)
@@ -219,7 +220,7 @@ class Quotient(Statistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """S/n: quotients of the same components are equal in this unit."""
+        """The quotient S/n, in which all quotients of the same components are equal."""
         middle, scale, *_ = self.scale_of(ingredients)
         return (value - middle) / scale
 
@@ -318,7 +319,7 @@ class Mean(ColumnStatistic, Quotient):
         return centred_value(spec, self.column), count_of(spec, self.column)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """S/n in [−1, 1], mapped to the bounds: their middle plus S/n times their half-width."""
+        """The range [−1, 1] of S/n, and the map to the bounds: middle plus S/n times half-width."""
         return Scale(middle=ingredients.middle, scale=ingredients.unit, least=-1.0, most=1.0)
 
 
@@ -331,7 +332,7 @@ class Ratio(Quotient):
     bias the ratio. The exception is a ratio over `count`, which counts all rows: every row counts
     in it. A ratio over a count is at most the largest absolute value that the bounds of a allow. It
     is at least 0 unless a may be negative. A ratio of two sums is unbounded, and if the interval of
-    n reaches 0, so is the ratio's interval.
+    the denominator reaches 0, so is the ratio's interval.
     """
 
     above: Sum

@@ -92,7 +92,11 @@ def parse(text: str) -> AnyStatistic:
 
 
 def _quantile(kind: str, inside: str, text: str) -> Quantile:
-    """The quantile, with its level after the last comma; a median has no level."""
+    """Read a quantile from the text `inside` its parentheses, or a median.
+
+    The level of a quantile is after the last comma; a median has only a column. Raises ValueError
+    for another form of the `text`.
+    """
     column, comma, level = inside.rpartition(",")
     if kind == _MEDIAN and inside:
         return Quantile(column=inside)
@@ -103,7 +107,11 @@ def _quantile(kind: str, inside: str, text: str) -> Quantile:
 
 
 def _ratio(inside: str, text: str) -> Ratio:
-    """The ratio of the two parts around a comma; names of columns may contain commas, too."""
+    """Read a ratio from the two parts around a comma `inside` its parentheses.
+
+    Names of columns may contain commas, too. Raises ValueError if no comma, or more than one,
+    splits the text into two parts.
+    """
     ratios: list[Ratio] = []
     for comma in re.finditer(",", inside):
         try:

@@ -1,8 +1,10 @@
 """Confidence sets of variances: a test of each possible variance together with each mean.
 
-notation: as in `spreads`; X, Y and Z = the noise of S, Q and n; â = |S|/n, V̂ = (1 + Q/n)/2 − â².
+Notation: u is a value scaled to [−1, 1]. n, S and Q are the noisy sums of 1, u and 2u² − 1, with
+the noise Z, X and Y. â = |S|/n and V̂ = (1 + Q/n)/2 − â² are the estimates of the mean and the
+variance.
 
-If the mean is a and the variance V, then Σ(u − a)² = V·n without noise, so that
+If the mean of u is a and its variance V, then Σ(u − a)² = V·n without noise, so that
 
     (Q + n)/2 − 2aS + a²n − Vn = n·(V̂ − V + (a − â)²)
 
@@ -12,9 +14,9 @@ some mean such that neither this test nor the test of means (`fieller`, at 99.5 
 the true pair is rejected with at most 5 %. Only the upper end depends on the test of means, by (a −
 â)², which is small compared to c/n if there are many values.
 
-c rises with the size of each of its three weights (Anderson's inequality, since the law of each
-noise given the others is symmetric and falls away from 0). So within a box of |a| and V it is at
-most c of the largest weights there. The sign of S doesn't matter, since â uses its size.
+c rises with the size of each of its three weights, by Anderson's inequality: the law of each noise
+given the others is symmetric and falls away from 0. So within a box of |a| and V it is at most c of
+the largest weights there. The sign of S doesn't matter, since â uses its size.
 """
 
 from __future__ import annotations
@@ -42,7 +44,11 @@ _Positions = tuple[int, int, int]
 @final
 @dataclass(frozen=True, kw_only=True)
 class SpreadTests:
-    """The tests of all variances: the noise of S, Q and n, and the tests of means."""
+    """The tests of all variances.
+
+    S, Q and n are the coordinates at `positions` of the draw with this `certificate`. `means` are
+    the tests of means.
+    """
 
     certificate: Certificate
     positions: _Positions
@@ -50,11 +56,11 @@ class SpreadTests:
 
     @property
     def largest(self) -> float:
-        """The largest c, reached if all values are at one bound."""
+        """The largest half-width c, reached if all values are at one bound."""
         return self._width(2.0, 1.5)
 
     def accept(self, total: Floats, square: Floats, count: Floats) -> tuple[Floats, Floats]:
-        """The smallest and the largest V in [0, 1] that isn't rejected.
+        """The smallest and the largest variance V in [0, 1] that isn't rejected, for each cell.
 
         They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If the tests
         reject all V, they are repeated with the possible mean and variance nearest to â and V̂.
@@ -74,7 +80,7 @@ class SpreadTests:
         return low, high
 
     def largest_beside(self, total: Floats, count: Floats) -> Floats:
-        """The largest V for any Q: 1 − a², with the smallest a² that isn't rejected."""
+        """The largest variance for any Q: 1 − a², with the smallest a² that isn't rejected."""
         n = np.where(count > 0, count, 1.0)
         start, _ = self.means.accept(np.abs(total), n, between=(-1.0, 1.0))
         return np.where(count > 0, 1 - np.clip(start, 0.0, 1.0) ** 2, 1.0)
@@ -127,7 +133,7 @@ class SpreadTests:
         return low, high
 
     def _width(self, of_sum: float, of_count: float) -> float:
-        """The half-width c if the noise of S and n has these weights, and the noise of Q ½."""
+        """The half-width c for these weights of the noise of S and n, and ½ for the noise of Q."""
         of_count = math.ceil(of_count * _CELLS) / _CELLS  # rounded up, so that fewer are computed
         width = _half_width(self.certificate, self.positions, (of_sum, 0.5, of_count))
         return math.inf if width is None else width

@@ -1,8 +1,9 @@
 """Variances and standard deviations, from a noisy count, sum and sum of squares of one draw.
 
-notation: u = a value relative to the middle of the bounds, scaled to [−1, 1]; n, S and Q = the
-noisy sums of 1, u and 2u² − 1, with deviations σ; t, w and d = half983 of the noise of S, Q and n;
-a = S/n, m = (1 + Q/n)/2 the mean of u², V = m − a² the variance of u; k = 1/n.
+Notation: u is a value relative to the middle of the bounds, scaled to [−1, 1]. n, S and Q are the
+noisy sums of 1, u and 2u² − 1. t, w and d are `half983` of the noise of S, Q and n. a = S/n is the
+mean of u, m = (1 + Q/n)/2 the mean of u², and V = m − a² the variance of u. radius is half the
+width of the bounds.
 
 The variance is of the population, Σ(x − mean)²/n. The estimate from a sample, which divides by
 n − 1, is larger by a factor of n/(n − 1).
@@ -49,10 +50,10 @@ _MEANS = 65  # the number of a² to try if no mean determines it
 
 @final
 class _Known(NamedTuple):
-    """V, and the a² that are possible given the published table: one row of `squares` per a².
+    """The variance V, and the squared means a² that are possible given the published table.
 
-    `is_exact` is True if the published mean determines a²; `is_rounded` is True if it does so only
-    up to the rounding of floats.
+    `squares` has a row for each a². `is_exact` is True if the published mean determines a²;
+    `is_rounded` is True if it does so only up to the rounding of floats.
     """
 
     variance: Floats
@@ -74,11 +75,11 @@ class Spread(ColumnStatistic):
 
     @abstractmethod
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The value of the statistic if the scaled values have this variance."""
+        """The value of the statistic if the scaled values have this variance V."""
 
     @abstractmethod
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The variance of the scaled values, from the value of the statistic."""
+        """The variance V of the scaled values, from the value of the statistic."""
 
     @abstractmethod
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
@@ -93,7 +94,7 @@ class Spread(ColumnStatistic):
 
     @final
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The value, its square and the count; a mean has the same value and count."""
+        """The components of the value, its square and the count; a mean shares value and count."""
         del by_row
         value = centred_value(spec, self.column)
         return value, replace(value, kind="square"), count_of(spec, self.column)
@@ -103,8 +104,8 @@ class Spread(ColumnStatistic):
         """The four columns, as functions of V = m − a²; if n <= 0, V is ½, whatever S and Q are.
 
         m is clamped to at most 1, its largest value without noise, and V to [0, 1]. The standard
-        deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n =
-        (2a² − Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` cuts it to the largest of any law.
+        deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n = (2a² −
+        Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` limits it to the largest that any law has.
         """
         total, square, count = numbers
         positive = count > 0
@@ -124,7 +125,7 @@ class Spread(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """An upper bound on `_std`, reached if all values are at one bound: a² = 1, V = 0.
+        """An upper bound on `_std`, reached if all values are at one bound, with a² = 1 and V = 0.
 
         The delta method's variance is convex in a² and V. So it is largest at a corner of [0, 1]²,
         and the corner (1, 0) has the largest value.
@@ -135,17 +136,17 @@ class Spread(ColumnStatistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """An upper bound from the tests, or else from an interval of m and an interval of a².
+        """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
 
-        The variances that tests accept (`spread_tests`) span at most 2c/n + (a − â)², with the
-        largest half-width c of these tests. By the test of means, |a − â| <= c′/n, where c′ is its
-        largest half-width.
+        With tests (`spread_tests`): they accept variances that span at most 2c/n + (a − â)². Here c
+        is the largest half-width of these tests, â the noisy mean, and a an accepted mean. By the
+        test of means, |a − â| <= c′/n, where c′ is its largest half-width.
 
-        Without tests, let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
+        Without tests: let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
         clamped to [−1, 1]. As for a mean, h = (w + d)/(n + d) if n >= 2w + d, otherwise h = 1. For
-        g, t stands in place of w. Then the interval of m = (1 + Q/n)/2 has width h, and a² in
-        [1 − 2g, 1]² has width 4g(1 − g), or 1 if g > ½. The root of an interval [V, V + x] is
-        widest at V = 0, where it has width √x.
+        g, t stands in place of w. Then the interval of m = (1 + Q/n)/2 has width h, and a² in [1 −
+        2g, 1]² has width 4g(1 − g), or 1 if g > ½. A standard deviation is a root: the root of an
+        interval [V, V + x] is widest at V = 0, where it has width √x.
         """
         n = float(require_size(rows))
         if (tests := find_spread_tests(ingredients.noise)) is not None:
@@ -165,7 +166,7 @@ class Spread(ColumnStatistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V, which is the same for all spreads of the same components."""
+        """The variance V, which is the same for all spreads of the same components."""
         return self.to_variance(ingredients, value)
 
     @final
@@ -238,11 +239,11 @@ class Var(Spread):
         return ingredients.unit**2
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The variance radius²·V, in squared units of the column."""
+        """The variance in squared units of the column, radius²·V."""
         return ingredients.unit**2 * np.asarray(variance)
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V, from the variance in squared units of the column."""
+        """The variance V of the scaled values, from the variance in squared units of the column."""
         return value / ingredients.unit**2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
@@ -264,21 +265,24 @@ class Std(Spread):
     kind: ClassVar[str] = "std"
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The standard deviation radius·√V. It rises with V, so ends of intervals map to ends."""
+        """The standard deviation radius·√V. It rises with V, so ends of intervals stay ends."""
         return ingredients.unit * np.sqrt(np.asarray(variance))
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """V, from the standard deviation in units of the column."""
+        """The variance V of the scaled values, from the standard deviation in the column's unit."""
         return (value / ingredients.unit) ** 2
 
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `_std` by the delta method, std/(2√V), at most √std as |√V − √V′| <= √|V − V′|."""
+        """The `_std` by the delta method, std/(2√V), but at most √std; times the radius.
+
+        The limit √std holds since the roots of two variances V and V′ differ by at most √|V − V′|.
+        """
         root = np.sqrt(std)
         delta = np.divide(std, 2 * np.sqrt(variance), out=np.array(root), where=4 * variance > std)
         return ingredients.unit * np.minimum(delta, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The inverse of `std_from_variance`, whose result is √std if std >= 4V."""
+        """The `std` of V, from `_std`; the inverse of `std_from_variance`."""
         scaled = std / ingredients.unit
         root = 2 * np.sqrt(variance)
         return scaled * np.maximum(scaled, root)
@@ -306,9 +310,9 @@ def _in_box(
     """The range of V in [0, 1], if n, S and Q are each in their interval of probability 1 − 0.05/3.
 
     All three hold together with 95 % (Bonferroni). V rises with Q and falls with |S|. So the
-    smallest Q and the largest |S| give the smallest V, and vice versa. In k = 1/n, V is min(½ +
-    Qk/2, 1) − S²k², which is concave. So its minimum is at an end of k's interval. Its maximum is
-    where the derivative is 0, k* = Q/(4S²) (n* = 4S²/Q), or where the min() reaches 1, k = 1/Q,
+    smallest Q and the largest |S| give the smallest V, and vice versa. With k = 1/n, V is the
+    concave function min(½ + Qk/2, 1) − S²k². So its minimum is at an end of k's interval. Its
+    maximum is where the derivative is 0, k = Q/(4S²), or where the min() reaches 1, k = 1/Q,
     whichever comes first. If that is outside the interval, it is at the nearest end, which is the
     first end if Q <= 0. If n may be 0 or less, anything is possible.
     """
@@ -331,7 +335,7 @@ def _variance(total: Floats, square: Floats, k: Floats) -> Floats:
 
 
 def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _Known:
-    """The a² that V and the published `mean` allow: V <= 1 − a², so that a² is in [0, 1 − V].
+    """The squared means a² that V and the published `mean` allow; a² is always in [0, 1 − V].
 
     A mean that is large compared to the width of its bounds has few digits of a as a float.
     """

@@ -87,7 +87,7 @@ class Total(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """The standard deviation in every cell; noises of a cell's two numbers are uncorrelated."""
+        """The standard deviation of the weighted sum; the noise of two numbers is uncorrelated."""
         del rows
         return math.hypot(
             *(w * std for w, std in zip(self.weights(ingredients), stds, strict=True))
@@ -95,7 +95,7 @@ class Total(ColumnStatistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """The half-width, which is the same in every cell."""
+        """The largest half-width of all cells; it doesn't depend on the number of rows."""
         del rows
         return float(np.max(self._half_width(ingredients)))
 
@@ -164,8 +164,8 @@ def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, 
 class Count(Total):
     """`count` of rows, or `count(column)` of rows with a value.
 
-    In a query with means of a column, the count of all rows may be computed as the sum of two
-    counts: of rows with and without a value (see `layout.components`).
+    In a query with means of a column, the count of all rows may be the sum of two counts, of rows
+    with and without a value: see `layout.components`.
     """
 
     kind: ClassVar[str] = "count"
@@ -208,9 +208,9 @@ class CountUnits(Total):
 class Sum(Total):
     """`sum(column)`, computed from values divided by the largest size that the bounds allow.
 
-    If the query also counts these values, the sum may be computed from their count and from values
-    about the middle of their bounds: sum = middle·count + radius·(sum about the middle). See
-    `layout.components`.
+    If the query also counts these values, the sum may be computed from their count and a sum of
+    values about the middle of their bounds. Then sum = middle·count + radius·(sum about the
+    middle). See `layout.components`.
     """
 
     kind: ClassVar[str] = "sum"
@@ -360,7 +360,7 @@ class CountOverLimits(ClippingCount):
         return (OVER_LIMITS,)
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
-        """Yield a problem if a row is a unit, or there are no limits on rows or groups."""
+        """Yield a problem if a row is a unit, or if all limits of the query are norms."""
         if spec.privacy.by_row:
             yield 'Not used with unit = "row": limits never cut off a single row.'
         elif spec.limits(query).given and not spec.limits(query).counted:

@@ -13,9 +13,10 @@ beyond its limits. A shift is the change of the query's numbers by one person.
 | `bounding` | any of these |
 | `from_limits` | the boundings that the limits of a spec ask for |
 
-notation: m cells of q numbers, every row in one cell with numbers in [−1, 1]; M_j = the largest
-absolute value of a person's numbers in cell j. A person with n_j rows in cell j has M_j <= n_j, so
-that no bounding changes a person within the limits on rows (theory/release.md §5).
+Notation: a query has several cells, with the same numbers in each. Every row is in one cell, and
+its numbers are in [−1, 1]. M_j is the largest size of a person's numbers in cell j. A person with
+n_j rows in cell j has M_j <= n_j, so that no bounding changes a person within the limits on rows
+(theory/release.md §5).
 
 A bounding knows the shifts by a person who is added or removed. Its `replaced` has the shifts by a
 person who is replaced by another: differences t − t′ of two vectors that the bounding allows.

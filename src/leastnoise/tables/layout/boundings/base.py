@@ -24,7 +24,7 @@ class Numbers:
     `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.
     Otherwise `lowered` has the positions of numbers in a cell that a row may lower, and `rows` is
     True if a number counts the rows. For each column with a count of its values, `values` has how
-    many of the lowered sums are of that column: none of these sums is larger than that count.
+    many of the lowered sums are of that column. None of these sums is larger than that count.
     `units` has the positions of counts of persons beside counts of rows. If `without` ≠ 0, the last
     number of a cell counts rows without a value. Such a row moves only that number, by `without`.
     """
@@ -41,7 +41,7 @@ class Numbers:
 
     @property
     def all(self) -> int:
-        """The number of a query's numbers, in all cells together."""
+        """The number of numbers in all cells together."""
         return self.cells * self.each
 
     @property

@@ -35,7 +35,7 @@ class InBall(Shifts):
 
     @property
     def most_groups(self) -> None:
-        """No limit: a unit counts in all its cells."""
+        """None, since a unit counts in all its cells."""
         return
 
     @property
@@ -44,15 +44,18 @@ class InBall(Shifts):
         return ReplacedInBall(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest |I| of one coordinate, and the largest ΣI² over all coordinates.
+        """The largest integer of a person in one coordinate, and the largest sum of their squares.
 
-        I is a person's integer in a coordinate. It stands for I·2^(−bits).
+        An integer I stands for I·2^(−bits). Integers are compared by size.
         """
         squared = math.floor(self.squared * 4**bits)
         return math.isqrt(squared), squared
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """A bound on ΣI² before a person is shrunk, with each I clamped to its largest value."""
+        """A bound on the sum of a person's squared integers before the person is shrunk.
+
+        Each integer is clamped to its largest size first.
+        """
         return numbers.all * self.squared * 4**bits
 
     def l1(self, numbers: Numbers) -> Fraction:

@@ -1,14 +1,15 @@
 """Limits on the size of a person's numbers in a cell, and in all cells together.
 
-notation, for the shifts t − t′ by a unit that is replaced: t and t′ are vectors that the bounding
-allows; r = the largest size of one number, R = the largest sum of the cells' largest numbers. A
-number is *raised* if no row lowers it (counts, and sums of values >= 0), and *lowered* otherwise.
+Notation: a unit that is replaced shifts the numbers by t − t′, where t and t′ are vectors that the
+bounding allows. r is the largest size of one number, and R the largest sum of the cells' largest
+numbers. A number is *raised* if no row lowers it (counts, and sums of values >= 0), and *lowered*
+otherwise.
 
 A column with values u in [−1, 1] may have a sum of u and a sum of squares, which adds up 2u² − 1.
 Both are lowered, and the count of the values bounds the size of both. A replaced row moves the sum
-by up to 2 (u from −1 to 1), and the sum of squares by up to 2 (u from 0 to ±1). No row does both,
-but that isn't used: it holds only before rows are rounded.
-Proofs: theory/release.md §5, "Replace-one".
+by up to 2, as u goes from −1 to 1. It moves the sum of squares by up to 2, as u goes from 0 to ±1.
+No row does both, but that isn't used: it holds only before rows are rounded. Proofs:
+theory/release.md §5, "Replace-one".
 """
 
 from __future__ import annotations
@@ -86,18 +87,18 @@ class InCells(Shifts):
         return ReplacedInCells(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest |I| of one coordinate, and the largest Σ_j max|I| over a person's cells j.
+        """The largest integer of a person in one coordinate, and in all their cells together.
 
-        I is the person's integer in a coordinate, which stands for I·2^(−bits). The maximum is over
-        the coordinates of cell j.
+        An integer I stands for I·2^(−bits). Integers are compared by size. The second limit is on
+        the sum over cells of each cell's largest integer.
         """
         total = math.floor(self.total * 2**bits)
         return min(math.floor(self.per_cell * 2**bits), total), total
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest sum over cells of a cell's largest |I|, before a person is shrunk.
+        """The largest sum over cells of a cell's largest integer, before a person is shrunk.
 
-        Each I is clamped to `per_cell`.
+        Each integer is clamped first, so that it stands for a number of at most `per_cell` in size.
         """
         return self.moved(numbers) * self.per_cell * 2**bits
 
@@ -119,11 +120,11 @@ class InCells(Shifts):
         return min(self.per_cell, self.total)
 
     def all_cells(self, numbers: Numbers) -> Fraction:
-        """The largest sum over cells of each cell's largest number: a bound on Σ M_j."""
+        """A bound on the sum over cells of the size of a person's largest number in each."""
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """A bound on ‖x‖² for a person's numbers x.
+        """A bound on the sum of the squares of a person's numbers.
 
         It is `most` times `all_cells`, times the number of a cell's numbers that a row can move.
         """
@@ -235,7 +236,7 @@ class ReplacedInCells(Shifts):
         return (Cells(bodies=[Box(bounds=[spread] * each)], copies=[count]), *self._box(numbers))
 
     def _of_few_cells(self, numbers: Numbers, *, whole: bool) -> tuple[Sensitivity, ...]:
-        """Sensitivities that follow from k, the most numbers of a unit that aren't 0.
+        """Sensitivities that follow from k, how many numbers of a unit can be nonzero at once.
 
         A replaced unit moves at most 2k numbers. Empty if the bound on their sum says more. That is
         so if `total` shrinks units. It is also so for lowered numbers, each of which may move by
@@ -271,7 +272,10 @@ class ReplacedInCells(Shifts):
         return [(2 if j in numbers.lowered else 1) * most for j in range(numbers.each)]
 
     def _signed(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body {x − x′: x, x′ ≥ 0, Σx ≤ R, Σx′ ≤ R}, if all numbers are raised."""
+        """The body of all t − t′ with t, t′ ≥ 0 that each add up to at most R.
+
+        Empty unless all numbers are raised.
+        """
         if numbers.lowered:
             return ()
         total = self.within.all_cells(numbers)

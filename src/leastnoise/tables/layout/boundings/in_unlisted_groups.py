@@ -53,16 +53,16 @@ class InUnlistedGroups(Shifts):
         return ReplacedInUnlistedGroups(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest |I| of one coordinate, and the largest Σ_j max|I| over a unit's groups j.
+        """The largest integer of a unit in one coordinate, and in all its groups together.
 
-        I is the unit's integer in a coordinate, which stands for I·2^(−bits). The maximum is over
-        the coordinates of group j.
+        An integer I stands for I·2^(−bits). Integers are compared by size. The second limit is on
+        the sum over groups of each group's largest integer.
         """
         most = self.per_group * 2**bits
         return most, most * self.groups
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest |I| of a group: no sum over groups is computed."""
+        """The largest integer of a unit in a group: no sum over groups is computed."""
         del numbers
         return Fraction(self.per_group * 2**bits)
 
@@ -79,7 +79,7 @@ class InUnlistedGroups(Shifts):
         return root_above(self.squared(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """A bound on ‖x‖² for the shift x of all of a unit's groups together."""
+        """A bound on the squared length of the shift of all of a unit's groups together."""
         return Fraction(self.groups * sum(reach**2 for reach in self._reaches(numbers)))
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:

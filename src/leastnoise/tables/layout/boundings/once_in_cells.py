@@ -54,7 +54,7 @@ class OnceInCells(Shifts):
 
     @property
     def replaced(self) -> ReplacedInCells:
-        """The shifts by one unit that is replaced by another, with 0 or 1 of each in a cell."""
+        """The shifts by one unit that is replaced by another; each adds 0 or 1 to a cell."""
         most = Fraction(self.most)
         return InCells(per_cell=Fraction(1), total=most, first=self.most).replaced
 
