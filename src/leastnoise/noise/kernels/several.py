@@ -231,11 +231,11 @@ def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> fl
 
 # An estimate of δ(ε) of several releases with sums of Gaussian kernels, for searches only.
 #
-# Lengths are in units of σ. The density f is evaluated at points y of a grid of step w. A shift
-# by j steps has the losses Z = ln f(y + jw) − ln f(y), with the masses f(y + jw) under P and f(y) under
-# Q, times w. Their cumulative masses on a lattice give H = P(Z > ε) − e^ε Q(Z > ε) at all ε of the
-# lattice at once. The supremum of H over j is convex in e^ε. So its chords are the profile of a law
-# of losses on the lattice, which is tilted and convolved.
+# Lengths are in units of σ. The density f is evaluated at points y of a grid of step w. A shift by
+# j steps has the losses Z = ln f(y + jw) − ln f(y), with the masses f(y + jw) under P and f(y)
+# under Q, times w. Their cumulative masses on a lattice give H = P(Z > ε) − e^ε Q(Z > ε) at all ε
+# of the lattice at once. The supremum of H over j is convex in e^ε. So its chords are the profile
+# of a law of losses on the lattice, which is tilted and convolved.
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
