@@ -140,7 +140,7 @@ def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
 
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
-    """The transforms of the laws of sums of all children but one: a child of each part in turn.
+    """For each part, the transform of the law of the sum of all children but one child of it.
 
     A part is a pair: the transform of a child's law, and the number of children with this law.
     """

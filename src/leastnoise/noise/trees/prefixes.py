@@ -334,7 +334,10 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
 
 
 def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
-    """The first h of each row whose probability reaches `coverage`."""
+    """For each row of `inside`, the first index h at which it reaches `coverage`.
+
+    Raises InvalidArgument if a row never reaches it.
+    """
     sure = float(inside[:, -1].min())
     if sure < coverage:
         expected = f"coverage <= {sure:.12g} for this noise"
