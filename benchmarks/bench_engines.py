@@ -26,7 +26,7 @@ from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.parse.spec_file import parse
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.source import find_source
 from leastnoise.tables.statistics.registry import parse_query
 
@@ -42,7 +42,7 @@ def by_leastnoise(engine: str) -> Sums:
         spec = parse(spec_of(source=path, engine=engine))
         layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
         with source.open_engine(find_source(spec, Path())) as opened:
-            return bounding.query_vector(opened, spec, layout, salt="").tolist()
+            return integer_vectors.query_vector(opened, spec, layout, salt="").tolist()
 
     return sums
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from benchmarks.timing import print_rows, show
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.mechanism.permute_and_flip import choose_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.quantiles.answer import ByChance, ByTree, QuantilePlan
+from leastnoise.tables.answers.quantiles.by_chance import ByChance
+from leastnoise.tables.answers.quantiles.by_tree import ByTree
+from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan

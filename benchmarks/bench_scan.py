@@ -23,7 +23,7 @@ import duckdb
 from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query, lay_out_ranks
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 3
@@ -110,7 +110,7 @@ def ours(folder: Path, queries: list[Query], unit: str, most: int) -> None:
     ranks = (lay_out_ranks(parse_query(spec, query)) for query in spec.query)
     layouts += [item.histogram for item in itertools.chain(*ranks)]
     with source.open_engine(source.find_source(spec, folder), threads=1) as engine:
-        bounding.query_vectors(engine, spec, layouts, salt="")
+        integer_vectors.query_vectors(engine, spec, layouts, salt="")
 
 
 def by_sql(folder: Path, query: str) -> None:

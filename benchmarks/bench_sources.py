@@ -23,7 +23,7 @@ import duckdb
 from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse.spec_file import parse
-from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows import integer_vectors
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.rows.source import find_source
@@ -108,7 +108,7 @@ def child(kind: str, folder: Path) -> None:
     layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     source = find_source(spec, folder, given)
     with duckdb_engine.open_engine(source.rows, columns=source.columns) as engine:
-        integers = bounding.query_vector(engine, spec, layout, salt="").tolist()
+        integers = integer_vectors.query_vector(engine, spec, layout, salt="").tolist()
     seconds = time.perf_counter() - start
     print(seconds, most_memory() - before, *integers)
 

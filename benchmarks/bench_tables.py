@@ -23,7 +23,7 @@ import duckdb
 from benchmarks.timing import print_rows
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.statistics.registry import parse_query
 
@@ -66,7 +66,7 @@ def ours(folder: Path) -> list[int]:
     assert layout.bits == BITS
     result = source.find_source(spec, folder)
     with duckdb_engine.open_engine(result.rows, columns=result.columns) as engine:
-        return bounding.query_vector(engine, spec, layout, salt="").tolist()
+        return integer_vectors.query_vector(engine, spec, layout, salt="").tolist()
 
 
 def by_sql(folder: Path, *, in_two: bool) -> list[int]:

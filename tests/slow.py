@@ -40,7 +40,7 @@ from tests.engines import spark
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
 SHARE_SECONDS = {"dense": 20.0}  # processor time; two cores share the work
-GATE_SECONDS = {"slow": 120.0, "dense": 600.0}
+GATE_SECONDS = {"slow": 120.0, "dense": 480.0}
 LONGEST = 60.0  # seconds of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of packages that didn't change

@@ -84,7 +84,7 @@ def test_a_bare_environment_has_all_it_needs(
 
 
 def test_every_public_type_is_known() -> None:
-    """To pyright, strictly: nothing that a user sees is Unknown but what others leave untyped."""
+    """Strict pyright finds nothing Unknown but what other libraries leave untyped."""
     pyright = Path(sys.executable).parent / "pyright"
     done = subprocess.run(
         [pyright, "--verifytypes", "leastnoise", "--ignoreexternal", "--outputjson"],

@@ -231,7 +231,7 @@ def test_the_l2_mechanism_for_many_releases(count: int, mse: float) -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize(("dimension", "count"), [(2, 6), (10, 6), (100, 7)])
 def test_the_gaussian_overtakes_l2(dimension: int, count: int) -> None:
-    """At (1, 1e-5) in all; a convolution in floats has δ = 1.0073e-5 for d = 100, k = 7."""
+    """A convolution in floats has, at (1, 1e-5) in all, δ = 1.0073e-5 for d = 100, k = 7."""
 
     def mse(noise: str, releases: int) -> float:
         return ln.calibrate(

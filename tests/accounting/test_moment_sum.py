@@ -248,7 +248,7 @@ def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], eps
 
 
 def test_far_up_where_bessel_functions_are_hazy_a_series_tells_the_moments() -> None:
-    """Of 400 dimensions Bessel functions of orders 199 and 200 lose all digits at the last node."""
+    """In 400 dimensions Bessel functions of orders 199 and 200 lose all digits at the last node."""
     assert width(find_case(*CASES[-1])) < 1e-9
 
 

@@ -297,6 +297,7 @@ def test_enclosures_overlap_what_they_were(
     assert interval.upper - interval.lower <= 1.2 * (upper - lower)
 
 
+@pytest.mark.dense
 def test_cells_that_are_too_few_for_the_largest_losses_are_put_at_infinity() -> None:
     part = sampled(Laplace(scale="0.001"), "0.01", 2)  # losses of up to 1000
     interval = prove_composed((part,), Fraction(20)).interval

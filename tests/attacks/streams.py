@@ -15,7 +15,7 @@ from typing import Any, Self, final
 import pandas as pd
 
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.engine import Engine
 
 Row = tuple[int, int, int | None, str | None]
@@ -116,7 +116,7 @@ class Counters:
         for release, (engine, rows) in enumerate(zip(self._engines, files, strict=True), start=1):
             if rows != self._files[release - 1]:
                 self._write(release, rows)
-            vector = bounding.query_vector(engine, self._spec, self._layout, salt="")
+            vector = integer_vectors.query_vector(engine, self._spec, self._layout, salt="")
             stream.append([float(number) / 2**self._layout.bits for number in vector])
         self._files = files
         return stream

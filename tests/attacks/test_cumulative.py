@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import leastnoise as ln
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.sums.cumulative import Cumulative
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from tests.noise.trees.oracle import enumerated
 
 _EPSILON = 2
@@ -58,7 +58,7 @@ class Published:
         frame["k"] = 1 + frame["x"] % 2
         frame.to_parquet(self.file)
         with source.open_engine(self.source, threads=1) as engine:
-            vector = bounding.query_vector(engine, self.spec, self.layout, salt="")
+            vector = integer_vectors.query_vector(engine, self.spec, self.layout, salt="")
         assert not (vector % 2**self.layout.bits).any()
         return tuple((vector >> self.layout.bits).tolist())
 

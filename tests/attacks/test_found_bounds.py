@@ -25,7 +25,7 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout import found_bounds
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 from tests.quantile_laws import Law, mass_of, split_law
 
@@ -88,7 +88,7 @@ class Both:
         ((layout,),) = lay_out_query(parse_query(spec, spec.query[0]))
         result = source.find_source(spec, self.folder)
         with source.open_engine(result, threads=1) as engine:
-            return bounding.query_vector(engine, spec, layout, salt="") / 2**layout.bits
+            return integer_vectors.query_vector(engine, spec, layout, salt="") / 2**layout.bits
 
     def worst(self, sums: Callable[[_Rows, _Bounds], Sums]) -> float:
         """The largest sum of both stages' losses, over all neighbouring tables and all bounds."""

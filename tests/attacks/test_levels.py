@@ -17,7 +17,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.tables.answers.sums.level_queries import key_tree
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from tests.noise.trees.oracle import enumerated
 
 _EPSILON = 2
@@ -72,7 +72,7 @@ def test_no_unit_changes_chances_by_more_than_promised(
         frame = pd.DataFrame({"who": range(len(rows)), "k": pd.Series(rows, dtype="str")})
         frame.to_parquet(file)
         with source.open_engine(result, threads=1) as engine:
-            vector = bounding.query_vector(engine, release.spec, layout, salt="")
+            vector = integer_vectors.query_vector(engine, release.spec, layout, salt="")
         assert not (vector % 2**layout.bits).any()
         return tuple((vector >> layout.bits)[order].tolist())
 

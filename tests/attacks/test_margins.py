@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import leastnoise as ln
 from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 
 _EPSILON = 2
 _SIZES = (20, 2)
@@ -75,7 +75,9 @@ class Published:
         kinds = {"who": "int64", "r": "int64", "s": "str", "x": "float64"}
         frame.astype(kinds).to_parquet(self.file)
         with source.open_engine(self.source, threads=1) as engine:
-            vector = bounding.query_vector(engine, self.spec, self.whole.measured_cells, salt="")
+            vector = integer_vectors.query_vector(
+                engine, self.spec, self.whole.measured_cells, salt=""
+            )
         cells = (vector / 2.0**self.whole.measured_cells.bits).reshape(*_SIZES, -1)
         summed = []
         for table in self.whole.measured:

@@ -19,7 +19,7 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_added, check_declared
@@ -116,7 +116,7 @@ def attack(case: Case) -> None:
     def vectors(table: list[Row]) -> list[list[int]]:
         _write_rows(folder, table)
         with source.open_engine(rows, threads=1) as engine:
-            together = bounding.query_vectors(engine, spec, layouts, salt=SALT)
+            together = integer_vectors.query_vectors(engine, spec, layouts, salt=SALT)
         return [vector.tolist() for vector in together]
 
     without, with_person = vectors(case["others"]), vectors([*case["others"], *case["mine"]])
@@ -130,7 +130,7 @@ def attack(case: Case) -> None:
     _write_rows(folder, [*case["others"], *case["mine"]])
     for layout, together in zip(layouts, with_person, strict=True):
         with source.open_engine(rows, threads=1) as engine:
-            alone = bounding.query_vector(engine, spec, layout, salt=SALT).tolist()
+            alone = integer_vectors.query_vector(engine, spec, layout, salt=SALT).tolist()
         assert alone == together, f"{layout.label} with {layout.bounding} depends on other queries"
 
 

@@ -22,7 +22,7 @@ import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
@@ -306,7 +306,7 @@ class Exact:
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
         with source.open_engine(self.found, threads=1) as engine:
-            return bounding.query_vector(engine, self.spec, layout, salt=SALT).tolist()
+            return integer_vectors.query_vector(engine, self.spec, layout, salt=SALT).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:
         with (self.folder / "rows.csv").open("w", newline="") as file:

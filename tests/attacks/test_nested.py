@@ -20,7 +20,7 @@ from scipy.stats import norm
 import leastnoise as ln
 from leastnoise.tables.answers.sums.nested import NestedMargins
 from leastnoise.tables.answers.sums.nested_queries import columns_in_words
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 
 _TOWNS = {"p": "x", "r": "y", "q": "x", "s": "x"} | {f"o{i}": "xy"[i % 2] for i in range(60)}
 _SEXES = ["f", "m"]
@@ -61,7 +61,7 @@ class Published:
         frame.astype({"who": "int64", "k": "str", "sex": "str"}).to_parquet(self.file)
         layout = self.whole.cells
         with source.open_engine(self.source, threads=1) as engine:
-            vector = bounding.query_vector(engine, self.spec, layout, salt="")
+            vector = integer_vectors.query_vector(engine, self.spec, layout, salt="")
         cells = dict(zip(itertools.product(_SEXES, _TOWNS), vector.tolist(), strict=True))
         tables: list[Counter[tuple[str, ...]]] = []
         for table in self.whole.measured:

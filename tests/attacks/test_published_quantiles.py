@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from leastnoise.tables.answers.quantiles.answer import ByChance
+from leastnoise.tables.answers.quantiles.by_chance import ByChance
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from tests.quantile_laws import largest_loss, permute_and_flip, score

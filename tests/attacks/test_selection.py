@@ -21,7 +21,7 @@ from leastnoise.tables.answers.selection.answer import Selected
 from leastnoise.tables.answers.selection.layout import candidates_of
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from tests.selection_laws import Law, largest_ratio, law_of_rounds
 from tests.tables.reference import SALT
 
@@ -90,7 +90,7 @@ def read_counts(
     spec = spec_file.lay_out(raw).spec
     with source.open_engine(source.find_source(spec, folder, None)) as engine:
         layout = candidates_of(answered.layout)
-        return tuple(bounding.query_vector(engine, spec, layout, salt=SALT).tolist())
+        return tuple(integer_vectors.query_vector(engine, spec, layout, salt=SALT).tolist())
 
 
 @pytest.mark.dense

@@ -66,6 +66,7 @@ def test_a_person_moves_one_release_by_the_limit_at_most(
     assert LIMITS["max_rows"] - 1 <= most <= LIMITS["max_rows"]  # the limit is nearly reached
 
 
+@pytest.mark.dense
 def test_a_row_that_is_shown_with_two_weeks_moves_two_releases(tmp_path: Path) -> None:
     """The condition on the source that nobody can check: so this attack would find a fault."""
     raw, week = spec_of("row", totals=True), iter([1, 2, 2, 2])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import leastnoise as ln
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 
 _TABLES = 3
 _PERSONS = 3
@@ -70,7 +70,7 @@ def _rows_of(random: Random) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("spec", "neighbours", "limits"),
     [
-        (_cumulative, "replace-one", _OF_GROUPS),
+        pytest.param(_cumulative, "replace-one", _OF_GROUPS, marks=pytest.mark.dense),
         (_series, "add-remove", _OF_ALL),
         pytest.param(_cumulative, "add-remove", _OF_ALL, marks=pytest.mark.dense),
         pytest.param(_cumulative, "add-remove", _OF_GROUPS, marks=pytest.mark.dense),
@@ -101,7 +101,7 @@ def test_a_person_moves_whole_rows_within_the_limit(
     def count(persons: dict[int, list[tuple[str, int]]]) -> NDArray[np.int64]:
         write(persons)
         with source.open_engine(result, threads=1) as engine:
-            return bounding.query_vector(engine, release.spec, cells, salt="") >> cells.bits
+            return integer_vectors.query_vector(engine, release.spec, cells, salt="") >> cells.bits
 
     most = 0
     for _ in range(_TABLES):

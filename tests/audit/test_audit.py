@@ -38,7 +38,7 @@ def test_what_breaks_a_claim_is_seen(one: Scenario) -> None:
 @pytest.mark.dense
 @EACH
 def test_with_its_detector_switched_off_nothing_is_seen(one: Scenario) -> None:
-    """So each test above fails if its detector sees nothing: no other makes up for it."""
+    """Each test above fails if its detector sees nothing: no other detector makes up for it."""
     others = [name for name in DETECTORS if name not in {one.seen_by, *one.also}]
     assert not _audit(one, *others).violated
 
@@ -123,7 +123,7 @@ def test_the_largest_violations_are_found(name: str, claim: str) -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("name", LARGEST)
 def test_every_detector_takes_any_floats(name: str) -> None:
-    """In one dimension and two, with a claim and without."""
+    """Outputs have one or two dimensions; the claim is given or not."""
     for dimension in (1, 2):
         law = ln.noise.Laplace(scale=10, dimension=dimension)
         for claim in (ln.Claim(epsilon=1), ln.Claim(epsilon=1, sensitivity=ln.L1(1), noise=law)):

@@ -44,7 +44,7 @@ def test_false_findings_are_no_more_than_stated(detector: str, error: str) -> No
 @pytest.mark.dense
 @pytest.mark.parametrize("detector", ["distinguishing", "precision", "reachability"])
 def test_events_are_not_tested_where_they_were_chosen(detector: str) -> None:
-    """Of hundreds of classes some always seem to tell the inputs apart, on the half that chose."""
+    """Some of hundreds of classes always seem to tell the inputs apart, on the half that chose."""
     claim, runs = ln.Claim(epsilon="0.01", sensitivity=ln.L1(1)), 40
     total = sum(
         ln.audit_mechanism(

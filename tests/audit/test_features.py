@@ -116,7 +116,7 @@ def test_sums_that_are_rounded_say_nothing() -> None:
 
 
 def test_a_sum_that_is_fixed_is_no_fault_where_nobody_says_independent() -> None:
-    """As of a histogram that is made to add up."""
+    """A histogram that is made to add up has such a sum."""
     noise = np.random.default_rng(3).laplace(0, 1, 20_000)
     outputs = np.column_stack([noise, 100 - noise])
     subject = Subject(

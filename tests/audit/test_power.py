@@ -97,7 +97,7 @@ def _check(epsilon: float, draws: int, *, audits: int) -> None:
 
 @pytest.mark.dense
 def test_it_does_not_depend_on_the_outputs() -> None:
-    """So that another audit's sentence holds for this one, too."""
+    """The sentence of another audit therefore holds for this one, too."""
     claim = _claim(0.5)
     generator = np.random.default_rng(5)
     texts = {

@@ -70,11 +70,11 @@ def test_what_is_wrong_is_said_without_quoting_it(code: str, says: str, tmp_path
 
 def test_a_command_that_hangs_is_given_up_with_what_it_started(tmp_path: Path) -> None:
     started = tmp_path / "started"
-    child = f"import time, pathlib; time.sleep(3); pathlib.Path({str(started)!r}).touch()"
+    child = f"import time, pathlib; time.sleep(2); pathlib.Path({str(started)!r}).touch()"
     code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
     with pytest.raises(InvalidInput, match="--timeout"):
         _draw_values(code, tmp_path, seconds=1)
-    time.sleep(3)
+    time.sleep(2)
     assert not started.exists()
 
 

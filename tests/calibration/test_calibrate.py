@@ -81,7 +81,7 @@ def test_l1_sensitivity_serves_iid_laplace_on_vectors() -> None:
 def test_private_side_and_within_the_promise(
     family: str, dimension: int, epsilon: float, delta: float
 ) -> None:
-    """At the scale found δ is proved met; a promised step below, it is proved broken."""
+    """δ is proved met at the found scale, and proved broken a promised step below it."""
     d = 1 if family == "laplace" else dimension
     budget = Budget(epsilon=epsilon, delta=delta)
     noise = calibrate_family(

@@ -195,7 +195,7 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
     [(2, "1.98686743", "1e-7"), (3, "1.93324597", "2e-8")],  # too small by less than 1e-8
 )
 def test_l2_noise_for_two_releases_of_few_numbers(dimension: int, scale: str, excess: str) -> None:
-    """Where the fewest digits are known; the scales from a double integral in mpmath."""
+    """Fewest digits are known there. The scales are from a double integral in mpmath."""
     mechanism = ln.calibrate(
         "l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=dimension, compositions=2
     )

@@ -64,9 +64,9 @@ def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("p", thin(["1.4", "1.7"], 1))
 def test_the_search_ends_where_the_proof_does(p: str) -> None:
-    """So that one proof is enough, and no scale is lost: the floats are about the proof's lattice.
+    """One proof is therefore enough, and no scale is lost.
 
-    Each lies beside 3 · 10^-6 of the scale less, at which the same proof fails.
+    The same proof fails at a scale that is 3 · 10^-6 smaller.
     """
     fixed = {"p": Fraction(p), "alpha": Fraction(0)}
     law = gamma(replace(ON_A_LINE, fixed=fixed), 8)

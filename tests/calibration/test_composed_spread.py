@@ -65,6 +65,7 @@ def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
         assert result.variance <= other.variance * 1.003
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("corner", "gamma", "count", "epsilon"),
     thin(

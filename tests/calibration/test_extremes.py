@@ -1,4 +1,4 @@
-"""At the edges of what a budget may be, a family calibrates or says why not; it never crashes."""
+"""A family calibrates at the limits of budgets, or says why not; it never crashes."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ STEPS = {Cactus, Optimal, Staircase, TruncatedStaircase, Tulap}
 @pytest.mark.slow
 @pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
 def test_a_scale_that_is_too_small_is_found(family: type[Noise]) -> None:
-    """By 1e-3 for steps, else by 1e-4; on the whole numbers, an ε that is too small by 1e-3."""
+    """The scale is 1e-3 too small for steps, else 1e-4; on whole numbers ε is 1e-3 too small."""
     law: Any = ONE.proved(family).noise
     epsilon, delta = ONE.budget.epsilon, ONE.budget.delta
     limit = ONE.offered(family).radius(family.norm, dimension=1)

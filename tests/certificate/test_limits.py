@@ -49,7 +49,7 @@ def test_the_score_is_0_exactly_where_the_total_is_least() -> None:
 
 
 def test_where_one_candidate_is_far_best_it_is_chosen() -> None:
-    """By a score of 9 thousand, of which a twentieth is e^-450."""
+    """Its score is better by 9 thousand, and a twentieth of that is 450 in the exponent."""
     beyond = cut_off([4] * 100_000)
     assert choose_limit(claimed([0, 0, 10**4, 10**6]), beyond, entropy=SystemEntropy()) == 2
 

@@ -267,7 +267,7 @@ def test_the_spec_reads_back(folder: Path) -> None:
 def test_a_release_that_is_charged_is_published_whoever_can_see_it(
     folder: Path, stream: str
 ) -> None:
-    """Of a full stream, or one that nobody reads any more."""
+    """Its output goes to a full stream, or to one that nobody reads any more."""
     spec = write_spec(folder, "out")
     environment = {**os.environ, "TTY_COMPATIBLE": "1"}  # draw the stages, as in a terminal
     command = [str(PROGRAM), "release", spec]

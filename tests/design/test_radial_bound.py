@@ -264,6 +264,7 @@ def test_edits_are_rejected(edit: str) -> None:
         LowerBound.from_json(json.dumps(record)).verify()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("dimension", thin([2, 3, 4, 7, 50], 2))
 def test_tail_encloses_the_distribution_of_the_cosine(dimension: int) -> None:
     distribution = tail(dimension)

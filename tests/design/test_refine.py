@@ -193,7 +193,7 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
 
 
 def test_rows_that_cannot_matter_are_not_added() -> None:
-    """At δ = 2e-8 the least loss hardly depends on δ, and what is exposed beyond δ hardly matters.
+    """The least loss at δ = 2e-8 hardly depends on δ, and exposure beyond δ hardly matters.
 
     `growth` is that of `refine` for (10, 1e-12). The first round is far from the least loss.
     """

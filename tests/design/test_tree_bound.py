@@ -65,7 +65,7 @@ def dense(children: Any, *, root: bool) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("children", "root"), thin(TREES, 2))
 def test_no_matrix_is_better_and_one_is_as_good(children: Any, root: bool) -> None:
-    """By Theorem 1 a matrix X with X_ii <= 1 has it: here the best, found without any symmetry."""
+    """Theorem 1 bounds every matrix X with X_ii <= 1. The best is found without any symmetry."""
     queries, weights = dense(children, root=root)
     cells = queries.shape[1]
     lower = np.tril_indices(cells)

@@ -163,7 +163,7 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
 
 
 def test_every_byte_of_the_encodings_that_are_taken_is_a_letter(address: str) -> None:
-    """By the server's own maps, from which no text of such a database can be missing."""
+    """The server's own maps say so. No text of such a database can be missing from them."""
     for item in ENCODINGS - {"UTF8"}:
         letters = f"length(convert(set_byte('\\x00'::bytea, 0, n), '{item}', 'UTF8'))"
         counted = f"SELECT sum({letters}) FROM generate_series(1, 255) n"

@@ -10,8 +10,8 @@ from scipy import stats
 from leastnoise.balls.core import precision
 from leastnoise.entropy.base import Block
 from leastnoise.entropy.lazy import GUARD, LEVELS, LazyExponential
-from leastnoise.entropy.quantiles import ETA
 from leastnoise.entropy.scaled import LazyRational
+from leastnoise.entropy.smooth_quantiles import ETA
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.mechanism.rounding import round_sums
@@ -84,6 +84,7 @@ def test_floats_and_balls_round_alike() -> None:
         assert steps[index] == int(below)
 
 
+@pytest.mark.dense
 def test_uniform_on_the_sphere_whatever_the_radius() -> None:
     """A coordinate of the direction in R³ is uniform on (−1, 1), independent of the radius."""
     entropy = InsecureSeededEntropy(9)

@@ -9,7 +9,7 @@ from math import exp
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.mechanism.quantiles import index_of_largest
+from leastnoise.mechanism.permute_and_flip import index_of_largest
 
 _DRAWS = 20_000
 

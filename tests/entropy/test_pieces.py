@@ -177,7 +177,7 @@ def test_estimates_are_as_near_as_they_claim(name: str) -> None:
 def test_a_threshold_that_is_off_by_little_is_caught(
     name: str, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By 2^-50 where Q jumps; where it is continuous that is less than `error`, so by 2^-40."""
+    """It is 2^-50 off where Q jumps, and 2^-40 where Q is continuous: 2^-50 is below `error`."""
     near = pieces.nearest_word
     monkeypatch.setattr(pieces, "nearest_word", lambda probability: near(probability) + words)
     assert _dishonest(name) > 0

@@ -10,7 +10,7 @@ import pytest
 from flint import arb
 
 from leastnoise.balls.core import float_above, precision
-from leastnoise.entropy.quantiles import (
+from leastnoise.entropy.smooth_quantiles import (
     CELLS,
     CELLS_PER_BINADE,
     COSINE,

@@ -27,7 +27,7 @@ def test_figure_1_has_the_published_peak() -> None:
 
 
 def test_the_pure_guarantee_is_that_of_the_reference_scale() -> None:
-    """At d = 7 σ is 0.933639567 (reference value, 12 digits agree)."""
+    """The reference σ for d = 7 is 0.933639567 (reference value, 12 digits agree)."""
     *_, sigma, pure = numbers(table("joseph2025", "figure1.csv")["7"])
     assert sigma == pytest.approx(0.933639567, abs=1e-9)
     assert pure == pytest.approx(1 / 0.933639567, rel=1e-8)

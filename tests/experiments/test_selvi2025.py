@@ -50,7 +50,7 @@ def test_lines_are_computed_again(delta: str, epsilon: str) -> None:
 
 
 def test_uniform_noise_is_the_best_for_tiny_epsilon() -> None:
-    """As ε → 0 the truncated staircase is uniform on [−1/2δ, 1/2δ]: E|X| = 1/4δ, the optimum."""
+    """The truncated staircase for ε → 0 is uniform on [−1/2δ, 1/2δ]: E|X| = 1/4δ, the optimum."""
     cell = next(
         c for c in CELLS if (c["delta"], c["epsilon"], c["loss"]) == ("0.005", "0.005", "mae")
     )

@@ -92,7 +92,7 @@ def test_the_page_is_that_of_the_errors(scripts: Any) -> None:
 
 
 def test_the_page_says_where_the_default_loses(scripts: Any) -> None:
-    """By the errors in and out of sample, against coordinates in the same table."""
+    """The table compares errors in and out of sample with coordinates."""
     page = scripts.page.page(lines())
     assert "best of leastnoise" not in page
     assert "on ecoli and spect Gaussian noise" in page

@@ -52,7 +52,7 @@ def test_table_2_is_computed_again_and_is_the_published_one(epsilon: str) -> Non
 
 @pytest.mark.parametrize("epsilon", ["0.25", "4"])
 def test_the_threshold_is_where_the_tangent_leaves_g(epsilon: str) -> None:
-    """By the definition: the tangent at u is below g on [0, u] just above u*, not just below."""
+    """The definition is checked: the tangent at u is below g on [0, u] only from u* on."""
     with mpmath.workdps(30):
         e = mpmath.mpf(epsilon)
 

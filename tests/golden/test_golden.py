@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,12 @@ def test_a_statement_of_every_kind_is_kept() -> None:
     assert laws >= set(FAMILIES)
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+def mark(names: Iterable[str], dense: Collection[str]) -> list[Any]:
+    """The names for `parametrize`; the names in `dense`, which take seconds, get the marker."""
+    return [pytest.param(name, marks=pytest.mark.dense if name in dense else ()) for name in names]
+
+
+@pytest.mark.parametrize("name", mark(STATEMENTS, {"gaussian-mixture", "matrix"}))
 def test_a_statement_holds_and_is_written_alike(name: str) -> None:
     text = STATEMENTS[name]
     kept = json.loads(text)
@@ -47,13 +53,15 @@ def test_a_statement_holds_and_is_written_alike(name: str) -> None:
     assert json.loads(read.to_json()) == kept
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted(RELEASES.iterdir())])
+@pytest.mark.parametrize(
+    "name", mark((path.name for path in sorted(RELEASES.iterdir())), {"persons-without-signs"})
+)
 def test_a_release_verifies(name: str) -> None:
     verified = ln.verify_directory(RELEASES / name)
     assert verified.delta.certainly_at_most(verified.spec.budget.delta)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark(NAMES, {"replaced"}))
 def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
     shutil.copy(SPECS / f"{name}.toml", tmp_path)
     (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
@@ -93,6 +101,7 @@ def _check_like(built: Any, kept: Any) -> None:
         assert built == (pytest.approx(kept, rel=1e-8) if isinstance(kept, float) else kept)
 
 
+@pytest.mark.dense
 def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:
     path = shutil.copy(LEDGER, tmp_path)
     checked = ln.check_ledger(path)

@@ -40,7 +40,7 @@ def test_what_is_right_withstands(neighbours: str) -> None:
 def test_a_sensitivity_that_is_a_tenth_too_small_is_told(
     neighbours: str, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In l2 and in a box, each alone where there are both."""
+    """Sensitivities are in l2 and in a box, each alone where there are both."""
     right: Any = Moments.sensitivity.fget  # pyright: ignore[reportAttributeAccessIssue]
 
     def wrong(self: Moments) -> tuple[Sensitivity, ...]:

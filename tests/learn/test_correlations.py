@@ -81,7 +81,7 @@ def columns(rows: int) -> Floats:
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("rows", [300, 3000])
 def test_intervals_hold(neighbours: str, rows: int) -> None:
-    """At most 5 % of 200 releases miss on average: more than 33 do with probability below 1e-7."""
+    """A mean of at most 5 % of 200 releases miss: more than 33 do with probability below 1e-7."""
     x = columns(rows)
     truth = np.corrcoef(x.T)
     missed = np.zeros((3, 3), dtype=int)

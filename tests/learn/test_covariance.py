@@ -51,6 +51,7 @@ def test_without_noise_to_speak_of_it_is_the_rows_covariance(more: dict[str, Any
     assert noise.correlation_ == pytest.approx(np.corrcoef(x.T), abs=1e-3)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("more", thin([{}, COUNTED], 1), ids=str)
 def test_errors_are_as_large_as_is_said(more: dict[str, Any]) -> None:
     """Mean squares of errors over standard errors: 1, found to about ±.08."""

@@ -106,6 +106,7 @@ def test_what_lies_outside_is_cut_off_in_training_without_a_word() -> None:
     assert noise.coef_ == pytest.approx(expected.coef_, rel=1e-4)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("more", thin([{}, COUNTED], 1), ids=str)
 def test_standard_errors_are_how_far_coefficients_are_off(more: dict[str, Any]) -> None:
     """Mean squares of errors over standard errors: 1, found to ±.09 (a standard deviation).

@@ -53,7 +53,7 @@ def model(**changes: Any) -> LogisticRegression:
 @pytest.mark.dense
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's checks warn about themselves, too
 def test_it_passes_the_checks_of_scikit_learn() -> None:
-    """At an ε so large that noise can't be seen; what isn't noise is the same at any other."""
+    """ε is so large that noise can't be seen. All but the noise is the same at any other ε."""
     nearly_exact = LogisticRegression(
         epsilon=10**5, delta="0.1", updates="vectors", noise="gaussian", max_iter=100
     )
@@ -302,7 +302,7 @@ def test_errors_quote_no_value(secret: Any) -> None:
 def test_features_are_shortened_to_max_norm_and_the_constant_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In prediction as in training; all of a row has a length of √(max_norm² + 1) at most."""
+    """This holds in training and prediction: a row has a length of at most √(max_norm² + 1)."""
     seen: list[NDArray[np.float64]] = []
 
     def caught(whole: NDArray[np.float64], *others: Any, **more: Any) -> NDArray[np.float64]:

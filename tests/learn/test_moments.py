@@ -55,7 +55,7 @@ def test_sums_are_exact(constant: bool, counted: bool) -> None:
 
 
 def test_sums_have_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of 2^32 rows, here of blocks that are as large as an int64 can say."""
+    """There may be 2^32 rows: blocks here are as large as an int64 can say."""
     largest = np.full((3, 3), 2**63 - 1)
     monkeypatch.setattr(Moments, "_products", lambda *_: largest)
     moments = Moments(variables=2, constant=True, counted=False)
@@ -127,7 +127,7 @@ def test_it_is_reached_by_seven_variables() -> None:
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("variables", [2, 3, 5, pytest.param(9, marks=pytest.mark.dense)])
 def test_no_random_rows_are_further_apart(variables: int, constant: bool) -> None:
-    """Of pairs that a search by coordinates makes as far apart as it can."""
+    """A search by coordinates makes pairs as far apart as it can."""
     draws = np.random.default_rng(variables)
     replaced = Moments(variables=variables, constant=constant, counted=False)
     added = Moments(variables=variables, constant=constant, counted=True)
@@ -159,7 +159,7 @@ def test_no_random_rows_are_further_apart(variables: int, constant: bool) -> Non
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("counted", [True, False])
 def test_what_was_released_is_read_as_a_matrix(constant: bool, counted: bool) -> None:
-    """And E[N P N] is that of a sum over the numbers released, each by itself."""
+    """E[N P N] is checked against a sum over the released numbers."""
     draws = np.random.default_rng(3)
     moments = Moments(variables=3, constant=constant, counted=counted)
     rows = draws.integers(-UNIT, UNIT + 1, (40, 3))

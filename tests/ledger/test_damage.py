@@ -281,7 +281,7 @@ def in_wal(path: Path, *statements: str) -> sqlite3.Connection:
 def test_a_database_of_others_stays_as_it_is(
     tmp_path: Path, application: int, *, logged: bool
 ) -> None:
-    """In the mode that it has, and with what a program that was killed left in its log."""
+    """Its mode stays, and the log that a killed program left."""
     folder, path = tmp_path / "made", tmp_path / "found/budget.ledger"
     folder.mkdir()
     statements = ("CREATE TABLE entry (number INT)", f"PRAGMA application_id = {application}")

@@ -172,6 +172,7 @@ def test_every_charge_on_the_way_fits(spent: Fraction, each: Fraction, rule: str
     assert more == 60 or not fits(before + cost.times(more + 1), BUDGET, rule)
 
 
+@pytest.mark.dense
 def test_what_is_said_to_be_left_of_no_epsilon_is_what_fits(tmp_path: Path) -> None:
     """It said that ρ 0 of 0 was left, where three of these fit."""
     result = account(opened(tmp_path, ZCDP, Budget(epsilon=0, delta="1e-9")))

@@ -8,7 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from leastnoise.mechanism.quantiles import read_interval, read_quantiles
+from leastnoise.mechanism.permute_and_flip import read_interval, read_quantiles
 
 LEVELS = tuple(Fraction(k, 20) for k in range(1, 20))
 

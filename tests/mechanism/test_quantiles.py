@@ -13,7 +13,7 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
-from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.mechanism.permute_and_flip import choose_quantiles
 from tests.quantile_laws import (
     Law,
     largest_loss,

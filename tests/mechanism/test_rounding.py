@@ -77,7 +77,7 @@ def zeros(count: int) -> np.ndarray:
 @pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize(("bits", "count"), [(20, 18_000), (30, 4000), (38, 4000)])
 def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: int) -> None:
-    """At 20 bits nearly all is decided in floats; at 38 about half; two blocks at 20."""
+    """Floats decide nearly all at 20 bits, and about half at 38 bits; two blocks are at 20."""
     noise: Noise = NOISES[name](count)
     exponent = math.floor(math.log2(math.sqrt(noise.variance))) - bits
     values = InsecureSeededEntropy(1).words(count) / 2.0**57

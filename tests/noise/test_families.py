@@ -19,7 +19,7 @@ from tests.routes import integrate
 
 
 def _edges(law: Noise) -> tuple[Fraction, ...]:
-    """Where the density jumps or bends, in units of the scale: quadrature splits there."""
+    """Points where the density jumps or bends, in units of the scale: quadrature splits there."""
     if isinstance(law, TruncatedLaplace):
         return (law.radius,)
     if isinstance(law, FlippedHuber):

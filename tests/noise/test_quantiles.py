@@ -119,7 +119,7 @@ SPHERICAL = [name for name, family in FAMILIES.items() if family.spherical]
 @pytest.mark.dense
 @pytest.mark.parametrize("name", [*SPHERICAL, "laplace"])
 def test_two_numbers_together_against_draws(name: str) -> None:
-    """Of noise that is said to be alike in all directions, and of numbers that are independent."""
+    """Noise is spherical, or its numbers are independent."""
     parameters = {key: value for key, (_, value) in NOISE[name].items()}
     law = FAMILIES[name].part("law")(scale=1, **parameters)
     grid, count = Fraction(1, 2**20), 2_500

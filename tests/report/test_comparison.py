@@ -90,6 +90,7 @@ def test_without_a_gaussian_nothing_is_drawn() -> None:
         error_figure({7: comparison(7, "l2", delta="0")})
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "noise",
     [

@@ -210,6 +210,7 @@ def test_the_command_writes_it_once(build: Path, tmp_path: Path) -> None:
     assert "has no spec.toml" in none.stderr
 
 
+@pytest.mark.dense
 def test_release_writes_a_page_and_asks_before(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     changes: dict[str, Any] = {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}
@@ -225,6 +226,7 @@ def test_release_writes_a_page_and_asks_before(tmp_path: Path) -> None:
     assert read((folder / "out-report.html").read_text()).words
 
 
+@pytest.mark.dense
 def test_a_spec_asks_for_the_page_too(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     changes: dict[str, Any] = {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}

@@ -104,7 +104,7 @@ def _is_dark(colour: str) -> bool:
 
 @pytest.mark.dense
 def test_a_browser_prints_what_is_folded(tmp_path: Path, text: str) -> None:
-    """As many pages as of what was opened before, and more than without."""
+    """The pages are as many as if all had been opened before, and more than without."""
     opened = _pages(tmp_path, "opened", text.replace("<details>", "<details open>"))
     assert _pages(tmp_path, "folded", text) == opened
 

@@ -54,6 +54,7 @@ def test_losses_can_disagree() -> None:
     assert orders["mse"] != orders["mae"]
 
 
+@pytest.mark.dense
 def test_least_noise_is_the_first_of_compare() -> None:
     arguments = {"epsilon": "0.3", "delta": "1e-4", "sensitivity": L2("2.5"), "dimension": 30}
     assert least_noise(**arguments) == compare(**arguments).mechanisms[0]

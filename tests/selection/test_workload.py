@@ -157,7 +157,7 @@ def test_the_certificate_is_about_the_worst_unit(
     ],
 )
 def test_drawn_variances_are_those_that_are_stated(name: str, options: Any) -> None:
-    """By the mean of z², of which a std that is off by 10 % is 21 % off."""
+    """The mean of z² is 21 % off if a std is 10 % off."""
     noise = find_case(name, **options)
     scores = drawn_errors(noise, times=600) / noise.std
     assert np.mean(scores**2) == pytest.approx(1, abs=0.1)

@@ -26,7 +26,7 @@ from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.expressions.language import parse as parse_expression
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
@@ -254,10 +254,10 @@ def found_integers(
         for name, (layout, _) in expected.items():
             if engine is None or container.once:
                 engine = stack.enter_context(source.open_engine(rows))
-            results[name] = bounding.query_vector(engine, parsed, layout, salt=SALT).tolist()
+            results[name] = integer_vectors.query_vector(engine, parsed, layout, salt=SALT).tolist()
         engine = stack.enter_context(source.open_engine(rows))
         layouts = [layout for layout, _ in expected.values()]
-        together = bounding.query_vectors(engine, parsed, layouts, salt=SALT)
+        together = integer_vectors.query_vectors(engine, parsed, layouts, salt=SALT)
         assert [item.tolist() for item in together] == [*results.values()], container.name
     return results
 

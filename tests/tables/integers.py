@@ -11,7 +11,7 @@ from leastnoise.tables.answers.selection.layout import candidates_of
 from leastnoise.tables.answers.sums.margin_queries import layouts_read
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.statistics.registry import parse_query
@@ -48,10 +48,10 @@ def integers(
             layouts |= {f"{item.label} {text}": item for item in read}
     if together:
         with source.open_engine(result) as opened:
-            vectors = bounding.query_vectors(opened, spec, [*layouts.values()], salt=SALT)
+            vectors = integer_vectors.query_vectors(opened, spec, [*layouts.values()], salt=SALT)
         return {name: item.tolist() for name, item in zip(layouts, vectors, strict=True)}
     alone: dict[str, list[int]] = {}
     for name, layout in layouts.items():
         with source.open_engine(result) as opened:
-            alone[name] = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
+            alone[name] = integer_vectors.query_vector(opened, spec, layout, salt=SALT).tolist()
     return alone

@@ -39,7 +39,7 @@ def test_the_published_tables() -> None:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_errors_are_those_of_sums_of_independent_groups(neighbours: str) -> None:
-    """By enumeration of one group, whose law is added up as many times."""
+    """One group is enumerated, and its law added up once for each group."""
     raw = spec_of(group_by=BY, margins=True, privacy={"epsilon": 3, "neighbours": neighbours})
     plan = plan_of(raw)
     noise = whole_of(plan).noise
@@ -128,7 +128,7 @@ def test_what_does_not_go_with_it(given: dict[str, Any], text: str) -> None:
 
 
 def test_the_bias_of_whole_counts_in_totals() -> None:
-    """By enumeration of the noise of both groups, without any rows."""
+    """The noise of both groups is enumerated, without any rows."""
     given: dict[str, Any] = {"round": True, "clamp": True, "privacy": {"epsilon": 2}}
     plan = plan_of(spec_of(edges=[0, 40, 80], group_by={"region": [1, 2]}, margins=True, **given))
     whole = whole_of(plan)

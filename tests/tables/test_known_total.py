@@ -157,7 +157,7 @@ def test_draws_have_the_stated_errors() -> None:
 def test_no_cell_is_suppressed_alone_beside_a_public_total(
     tmp_path: Path, margins: list[list[str]]
 ) -> None:
-    """Of two cells that add up to the number of rows, each follows from the other."""
+    """If two cells add up to the number of rows, each follows from the other."""
     rows = pd.DataFrame({"a": [5.0] * 4 + [15.0] * 600, "b": 5.0, "who": 0})
     rows.to_parquet(tmp_path / "rows.parquet")
     raw = bands(margins=margins, min_count=100, privacy=REPLACED | {"epsilon": 24})

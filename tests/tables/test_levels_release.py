@@ -201,7 +201,7 @@ def test_each_row_is_in_its_county_and_what_that_is_part_of(tmp_path: Path, unit
 
 @pytest.mark.dense
 def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
-    """Of many draws, each county's spread is its own: b1 is a state by itself, with less noise."""
+    """Many draws give each county its own spread: b1 is a state by itself, with less noise."""
     plan = plan_of(spec_of())
     drawn = [
         publish_on_tree(whole_of(plan), plan.noisy_parts, np.zeros(16, dtype=np.int64))
@@ -288,7 +288,7 @@ def test_an_epsilon_of_too_much_noise_is_refused_before_any_search(
 
 
 def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As that of 30,000 keys in five levels at ε = .01, whose law is known to 3 % only."""
+    """The law of 30,000 keys in five levels at ε = .01 is known to 3 % only."""
 
     def half_width(_law: LevelLaw, coverage: float) -> int:
         raise InvalidArgument(name="coverage", value=coverage, expected="coverage <= 0.97")

@@ -22,7 +22,7 @@ from leastnoise.tables.answers.sums.publish_sums import publish_margins, round_t
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.workloads.contrasts import BITS, numerators
@@ -91,9 +91,9 @@ def test_rows_are_summed_by_listed_table() -> None:
     ((layout,),) = arranged.queries[0]
     layouts = layouts_read(layout)
     assert len(layouts) == 21
-    assert len(bounding.batches_of(layouts)) == 1
+    assert len(integer_vectors.batches_of(layouts)) == 1
     with source.open_engine(source.find_source(arranged.spec, Path(), frame_of(rows))) as engine:
-        vectors = bounding.query_vectors(engine, arranged.spec, layouts, salt=SALT)
+        vectors = integer_vectors.query_vectors(engine, arranged.spec, layouts, salt=SALT)
     for item, vector in zip(layouts, vectors, strict=True):
         by = tuple(axis.column for axis in item.axes)
         assert (vector >> layout.bits).tolist() == counts(rows, SIZES, by)
@@ -223,7 +223,7 @@ def test_no_unit_moves_contrasts_further_than_a_certificate_may_say(neighbours: 
 
 @pytest.mark.dense
 def test_what_is_drawn_has_the_stated_errors() -> None:
-    """By the sampler that releases have."""
+    """The sampler of releases draws."""
     plan = plan_of(spec_of(SMALL, privacy=LITTLE))
     whole = whole_of(plan)
     truth = np.arange(24, dtype=np.int64) << whole.cells.bits
@@ -245,7 +245,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["0.1", "2"])
 def test_a_total_that_is_public_has_no_noise(tmp_path: Path, epsilon: str) -> None:
-    """Of bands that hold every row, where rows are replaced."""
+    """The bands hold every row, and rows are replaced."""
     rows_of().to_csv(tmp_path / "rows.csv", index=False)
     raw = spec_of(
         privacy={"epsilon": epsilon, "delta": "0.01", "neighbours": "replace-one"},
@@ -290,7 +290,7 @@ def test_tables_are_rounded_together(size: float) -> None:
 
 @pytest.mark.dense
 def test_the_shares_are_the_best_of_gaussian_noise() -> None:
-    """Of 14 columns: figures of ResidualPlanner's closed form, found apart from all of this."""
+    """The figures of 14 columns are from ResidualPlanner's closed form, computed separately."""
     sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, in Xiao et al.
     columns = {f"c{index}": size for index, size in enumerate(sizes)}
     privacy = {"epsilon": 1, "delta": "1e-9"}

@@ -186,6 +186,7 @@ def edit(folder: Path, name: str, change: Any) -> None:
     (folder / name).write_text(json.dumps(record), encoding="utf-8")
 
 
+@pytest.mark.dense
 def test_a_total_that_is_edited_with_its_interval(tmp_path: Path) -> None:
     """Attack: value and ends move alike, and fit each other: but not the cells."""
     folder = released(tmp_path, "json", **WIDE)

@@ -213,7 +213,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
 @pytest.mark.parametrize("mean", [-4.9, 12.5, 25])
 @pytest.mark.parametrize("given", [{}, {"privacy": {"neighbours": "replace-one", "epsilon": 1}}])
 def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:
-    """By the sampler that releases have, at three places in the bounds; 60 values a cell."""
+    """The sampler of releases draws, at three places in the bounds; a cell has 60 values."""
     plan = plan_of(sums_of(bounds=BOUNDS, **WIDE | given))
     whole = whole_of(plan)
     bits, size = plan.noisy_parts[0].layout.bits, 60

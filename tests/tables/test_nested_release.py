@@ -157,7 +157,7 @@ def test_all_tables_are_published_by_name() -> None:
 def test_counts_without_much_noise_are_those_of_the_rows(
     tmp_path: Path, kind: str, order: Any
 ) -> None:
-    """At ε = 300 a table has noise of .02 or less: every count is next to the true one."""
+    """A table at ε = 300 has noise of .02 or less: every count is next to the true one."""
     folder = released(tmp_path, kind, privacy={"epsilon": 300}, group_by=order)
     verify_directory(folder)
     rows = rows_of()

@@ -92,7 +92,7 @@ def _half_width(law: np.ndarray, count: int) -> float:
 
 @pytest.mark.dense
 def test_whole_noise_next_to_none_leaves_the_counts_of_the_rows(tmp_path: Path) -> None:
-    """At ε = 60 a number is off with probability 2e-26."""
+    """A number is off with probability 2e-26 at ε = 60."""
     folder = released(tmp_path, margins=[["sex"], ["region", "sex"]], privacy={"epsilon": 60})
     verify_directory(folder)
     rows = rows_of()
@@ -103,8 +103,8 @@ def test_whole_noise_next_to_none_leaves_the_counts_of_the_rows(tmp_path: Path) 
     assert {(region, sex): count for region, sex, count in shown} == dict(wanted)
 
 
-def test_whole_noise_in_a_table_that_does_not_tell_all_isexpect_rejected(tmp_path: Path) -> None:
-    """By region, of a release that publishes no other table, and so proved."""
+def test_whole_noise_in_a_table_that_does_not_tell_all_is_rejected(tmp_path: Path) -> None:
+    """The table by region is published alone, and so is proved."""
     draws: list[Any] = []
     for name, margins in (("other", [["region"]]), ("given", [["region"], ["sex"]])):
         (tmp_path / name).mkdir()

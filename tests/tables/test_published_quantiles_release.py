@@ -14,7 +14,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.answers.base import Topic, texts
-from leastnoise.tables.answers.quantiles.answer import ByChance
+from leastnoise.tables.answers.quantiles.by_chance import ByChance
 from leastnoise.tables.answers.quantiles.publish import publish_in_groups
 from leastnoise.tables.layout.layout import MAX_ROWS
 from leastnoise.tables.parse import spec_file
@@ -22,6 +22,7 @@ from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.results.table import Table
+from tests.grids import thin
 from tests.tables.quantiles import edit_of, restored
 from tests.tables.resealed import verify_resealed
 from tests.tables.unlisted import spec_of
@@ -56,7 +57,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("changes", LIMITS, ids=str)
+@pytest.mark.parametrize("changes", thin(LIMITS, 2), ids=str)
 def test_one_query_states_what_two_releases_state(changes: dict[str, Any]) -> None:
     def at(**budget: str) -> dict[str, Any]:
         return changes | {"privacy": changes.get("privacy", {}) | budget}
@@ -91,6 +92,7 @@ def test_a_count_decides_where_the_query_has_one() -> None:
     assert not both.keys
 
 
+@pytest.mark.dense
 def test_quantiles_of_several_columns_have_a_draw_each() -> None:
     columns = {"x": {"candidates": CANDIDATES}, "sex": {"candidates": [1, 2]}}
     both = planned(chance_spec(statistics=["median(x)", "median(sex)"], columns=columns))

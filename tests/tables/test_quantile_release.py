@@ -15,7 +15,7 @@ from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from tests.tables.quantiles import ROWS, claim_in, edit_of, ranks_of, restored, spec_of
 from tests.tables.reference import SALT
 from tests.tables.resealed import verify_resealed
@@ -26,7 +26,7 @@ def counts(raw: dict[str, Any], folder: Path, place: int = 0) -> np.ndarray:
     layout = arranged.quantiles[place][0].histogram
     result = source.find_source(arranged.spec, folder, None)
     with source.open_engine(result) as opened:
-        vector = bounding.query_vector(opened, arranged.spec, layout, salt=SALT)
+        vector = integer_vectors.query_vector(opened, arranged.spec, layout, salt=SALT)
     return vector.reshape(-1, layout.axes[-1].cells)
 
 

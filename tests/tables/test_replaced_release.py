@@ -67,7 +67,7 @@ ONE_COUNT = [{"name": "all", "statistics": ["count"]}]
 def test_an_edited_relation_does_not_verify(
     tmp_path: Path, stated: str, query: list[dict[str, Any]]
 ) -> None:
-    """In the spec, in the plan or in the certificate, and where the sensitivity is the same."""
+    """The edit is in the spec, the plan or the certificate, also where sensitivities agree."""
     hostile_rows(1, 20, most=4).to_parquet(tmp_path / "rows.parquet")
     raw = raw_spec({"max_rows": 3}, query, neighbours=stated, delta=0)
     Release(**raw, output={"path": "out", "format": "csv"}, folder=tmp_path).run()

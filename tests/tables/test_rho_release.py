@@ -135,7 +135,7 @@ def _log_masses(edges: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 4.0])
 def test_renyi_divergences_are_those_of_rho(folder: Path, order: float) -> None:
-    """By numerical integration, and by sums over a coarse grid to which the noise is rounded."""
+    """Numerical integration says so, and sums over a coarse grid to which noise is rounded."""
     exact, rounded = 0.0, 0.0
     for draw in draws_of(plan_of(folder)):
         shift, sigma = float(draw.noise.worst_shift(draw.shifts.outer)), float(draw.noise.scale)
@@ -303,7 +303,7 @@ def test_other_noise_is_never_taken_for_gaussian() -> None:
 
 
 def test_a_ledger_in_epsilon_and_delta_is_charged_for_both(folder: Path) -> None:
-    """By sums with the (ε, δ) that follows from ρ; by the filter zcdp with ρ itself."""
+    """Sums use the (ε, δ) that follows from ρ; the filter zcdp uses ρ itself."""
     ledger = ln.Ledger(folder / "v.ledger")
     budget = ln.Budget(epsilon=3, delta="1e-5")
     for rule, fitting in (("sums", 1), ("zcdp", 1)):
@@ -320,6 +320,7 @@ def test_a_ledger_in_epsilon_and_delta_is_charged_for_both(folder: Path) -> None
         shutil.rmtree(folder / "out")
 
 
+@pytest.mark.dense
 def test_a_series_spends_rho_once(folder: Path) -> None:
     ln.Ledger(folder / "v.ledger").open_account(
         "visits", unit="who", budget=ln.Budget(epsilon=2, delta="1e-6")

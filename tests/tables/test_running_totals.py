@@ -229,6 +229,7 @@ def test_the_commands_show_restart_and_verify(folder: Path) -> None:
     assert restarted.returncode == 0, restarted.stderr
 
 
+@pytest.mark.dense
 def test_a_complete_series_has_no_problem(folder: Path) -> None:
     """Also if the last release was killed before it deleted the state."""
     write_spec(folder)
@@ -289,6 +290,7 @@ def test_sums_of_releases_have_the_interval_of_their_noise(
     assert "cases_2_to_3" in text.stdout
 
 
+@pytest.mark.dense
 def test_no_sum_goes_across_a_restart(folder: Path) -> None:
     release(folder).run()
     (folder / "weekly.state").unlink()

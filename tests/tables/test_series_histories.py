@@ -15,6 +15,7 @@ from leastnoise.errors import Refused
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables.publish import running_totals
 from leastnoise.tables.publish.verify_series import verify_series
+from tests.grids import thin
 from tests.tables.register import (
     KILLED,
     PLACES,
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     "where",
     [pytest.param(name, marks=() if name == "commit" else pytest.mark.dense) for name in PLACES],
 )
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", thin([False, True], 1))
 def test_a_killed_release_is_drawn_once(folder: Path, where: str, after: bool) -> None:
     before = 3 if where == "delete" else 0
     for _ in range(before):

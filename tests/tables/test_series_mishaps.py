@@ -81,6 +81,7 @@ def test_a_release_that_is_killed_while_it_writes_pages_is_undone(folder: Path) 
     verify_series(folder / "weekly", ledger=folder / "v.ledger")
 
 
+@pytest.mark.dense
 def test_a_restart_leaves_no_journal_of_the_lost_state(folder: Path) -> None:
     release(folder).run()
     assert killed_while_pages_are_written(folder) == KILLED
@@ -128,6 +129,7 @@ def test_a_state_among_published_files_is_refused(folder: Path, state: str) -> N
     assert [key for key, _ in refused.value.problems] == ["series.state"]
 
 
+@pytest.mark.dense
 def test_a_folder_in_the_way_of_a_drawn_release_is_refused(folder: Path) -> None:
     release(folder).run()
     assert release_in_child(folder, killed("rename", after=False)) == KILLED

@@ -278,6 +278,7 @@ def test_an_entry_with_other_releases_is_found_out(folder: Path) -> None:
     assert check_ledger(folder / "v.ledger").entries == 3
 
 
+@pytest.mark.dense
 def test_the_sentences_name_the_unit_and_the_condition(folder: Path) -> None:
     open_account(folder, "who in one release")
     (folder / "spec.toml").write_text(Release(**of_persons(), folder=folder).to_toml())

@@ -216,6 +216,7 @@ def test_frames_and_text_show_what_is_missing() -> None:
     assert first[-3:] == ["..", "..", "primary"]
 
 
+@pytest.mark.dense
 def test_differences_of_such_tables_are_refused(tmp_path: Path) -> None:
     folders = [release(tmp_path / name, privacy={"epsilon": "2"}) for name in "ab"]
     with pytest.raises(Refused, match="noise decides which"):

@@ -20,7 +20,7 @@ from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.report.page import report
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from tests.tables.quantiles import ROWS, claim_in, edit_of, ranks_of, restored, spec_of
 from tests.tables.reference import SALT
 from tests.tables.resealed import verify_resealed
@@ -193,7 +193,9 @@ def test_attack_a_row_changes_no_density_by_more_than_epsilon(
     def counts(frame: pd.DataFrame) -> np.ndarray:
         frame.to_parquet(tmp_path / "rows.parquet")
         with source.open_engine(source.find_source(arranged.spec, tmp_path, None)) as engine:
-            vector = bounding.query_vector(engine, arranged.spec, layout.histogram, salt=SALT)
+            vector = integer_vectors.query_vector(
+                engine, arranged.spec, layout.histogram, salt=SALT
+            )
         return np.pad(vector.reshape(layout.cells, -1), ((0, 0), (0, padded - 11))).reshape(-1)
 
     before = counts(ROWS)

@@ -176,6 +176,7 @@ def test_a_preference_is_kept_and_verified(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.dense
 def test_keys_alone_are_asked_for_by_name(tmp_path: Path) -> None:
     write_rows(tmp_path, SIZES)
     raw = spec_of(statistics=[])

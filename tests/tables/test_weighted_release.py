@@ -24,7 +24,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from tests.tables.resealed import change_csv, verify_resealed
 
 QUESTIONS = """sum,region,age_from,age_to,weight
@@ -268,6 +268,7 @@ def test_a_series_has_a_share_for_each_release(tmp_path: Path) -> None:
     assert part.budget.epsilon == 2
 
 
+@pytest.mark.dense
 def test_differences_of_two_releases(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two", "other")]
     for folder in folders:
@@ -333,7 +334,7 @@ def test_no_unit_moves_the_noisy_sums_by_more_than_is_certified(
         )
         frame.to_parquet(file)
         with source.open_engine(result, threads=1) as engine:
-            vector = bounding.query_vector(engine, release.spec, layout, salt="")
+            vector = integer_vectors.query_vector(engine, release.spec, layout, salt="")
         merged = answered.sums.merge(vector).tolist()
         return answered.ways.sum_cells([Fraction(n, 1 << layout.bits) for n in merged])
 

@@ -272,7 +272,7 @@ def test_counts_add_up_and_are_exact_however_large_the_noise_is(huge: float, eps
 
 
 def test_what_was_measured_stays_in_the_tables_of_the_tree() -> None:
-    """Of counts that are all large nothing is moved, and intervals are around them."""
+    """Counts that are all large aren't moved, and intervals are around them."""
     plan = margins.plan_of(margins.spec_of(**MEASURED))
     whole = margins.whole_of(plan)
     truth = np.arange(100.0, 148.0).reshape(12, 2, 2)

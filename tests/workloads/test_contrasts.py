@@ -42,7 +42,7 @@ def test_contrasts_are_those_of_the_definition(sizes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_components_are_projections(sizes: tuple[int, ...]) -> None:
-    """Of noisy numbers without noise: I − J/n for each attribute."""
+    """Without noise they are I − J/n for each attribute."""
     numbers = np.random.default_rng(4).integers(0, 99, math.prod(sizes))
     projection = np.ones((1, 1))
     for n in sizes:

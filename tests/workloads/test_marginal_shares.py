@@ -78,7 +78,7 @@ def test_the_two_way_tables() -> None:
 
 @pytest.mark.parametrize("seed", thin(range(20), 8))
 def test_workloads_at_random_have_less_noise_than_residual_planner(seed: int) -> None:
-    """At (1, 1e-5), beside its optimum (Xiao, He, Zhang & Kifer 2023) with the least Gaussian σ."""
+    """Its optimum (Xiao, He, Zhang & Kifer 2023) has the least Gaussian σ at (1, 1e-5)."""
     random = np.random.default_rng(seed)
     sizes = tuple(random.integers(2, 12, random.integers(2, 5)).tolist())
     every = 2 ** len(sizes)

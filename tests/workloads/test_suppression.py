@@ -150,7 +150,7 @@ def test_one_small_cell_takes_the_fewest_others(sizes):
 
 
 def test_the_least_sum_of_counts_is_suppressed():
-    """Of all rectangles with a small cell, the one with the smallest other corners is chosen."""
+    """The rectangle at a small cell with the smallest other corners is chosen."""
     random = np.random.default_rng(2)
     for _ in range(20):
         cells = random.integers(10, 60, size=(4, 5)).astype(float)

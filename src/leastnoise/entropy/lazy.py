@@ -17,7 +17,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.base import WORD_BITS
-from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
+from leastnoise.entropy.smooth_quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.errors import RandomnessError
 
 if TYPE_CHECKING:

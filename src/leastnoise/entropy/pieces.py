@@ -40,8 +40,8 @@ from leastnoise.entropy.base import (
     float_near,
     nearest_word,
 )
-from leastnoise.entropy.quantiles import ETA, SmoothQuantile, look_up_floats
 from leastnoise.entropy.scaled import ScaledDraws
+from leastnoise.entropy.smooth_quantiles import ETA, SmoothQuantile, look_up_floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -32,8 +32,8 @@ from leastnoise.entropy.lazy import (
     OrderedUniforms,
     word_magnitude,
 )
-from leastnoise.entropy.quantiles import COSINE, ETA, HALF_NORMAL, WORD_BITS
 from leastnoise.entropy.scaled import nearest_positive_float
+from leastnoise.entropy.smooth_quantiles import COSINE, ETA, HALF_NORMAL, WORD_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leastnoise.entropy.source import Entropy, SystemEntropy
-from leastnoise.mechanism.quantiles import index_of_largest
+from leastnoise.mechanism.permute_and_flip import index_of_largest
 
 if TYPE_CHECKING:
     from leastnoise.certificate.selection import SelectionCertificate

@@ -227,6 +227,7 @@ def test_what_is_no_spec_is_not_opened(tmp_path: Path) -> None:
     assert run("design", "--port", "0", cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.dense
 def test_the_command_prints_its_address_and_ends_with_an_interrupt(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "leastnoise", "design"]
     process = subprocess.Popen(

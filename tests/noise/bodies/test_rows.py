@@ -131,7 +131,7 @@ def test_every_row_has_its_own_gauge(*, inside: bool) -> None:
 
 
 def test_cells_of_cells_are_independent_gammas() -> None:
-    """Of k-norm noise the gauges of all cells, whatever they are part of."""
+    """The gauges of all cells in k-norm noise, whatever body the cells are part of."""
     law = LAWS["k-norm"]
     grid = default_grid(law)
     drawn = make_sampler(law, grid=grid, entropy=InsecureSeededEntropy(5)).draw(law.dimension)

@@ -171,7 +171,7 @@ def test_a_number_alone_and_one_of_another_cell_against_draws(name: str) -> None
 
 @pytest.mark.parametrize("q", [1, 2, 3, 4])
 def test_a_sum_of_a_number_and_of_one_alone_has_less_noise_than_a_number_with_all(q: int) -> None:
-    """So a count of all rows is no worse off where those without a value are counted apart."""
+    """A count of all rows is no worse off if rows without a value are counted apart."""
     for make in LAWS.values():
         apart = Cells(
             bodies=[Cells(bodies=[Box(bounds=[1] * q), Box(bounds=[1])], copies=[1, 1])], copies=[3]

@@ -70,7 +70,7 @@ def test_of_what_else_it_is_not_known() -> None:
 @pytest.mark.parametrize("bound", [1, 3])
 @pytest.mark.parametrize("core", ["0.2", "1.3"])
 def test_a_cube_alone_is_a_product_of_one(core: str, bound: int) -> None:
-    """By a sum over A + B, and by one over A with the shapes."""
+    """Two sums agree: over A + B, and over A with the shapes."""
     cube = Counts(queries=4, bound=bound)
     product = Jointly(parts=[cube], radii=[1], exponent=None)
     for of_cube, of_product in (

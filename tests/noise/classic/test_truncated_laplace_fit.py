@@ -56,7 +56,7 @@ def test_reference_losses(epsilon: str, delta: str, mae: float, mse: float) -> N
     st.sampled_from(["1", "0.3", "1/7"]),
 )
 def test_private_side_and_within_the_promise(epsilon: float, delta: float, bound: str) -> None:
-    """At the law found δ is proved met; with 1e-9 less noise or range it is proved broken."""
+    """δ is proved met by the found law, and proved broken with 1e-9 less noise or range."""
     budget, shift = Budget(epsilon=epsilon, delta=delta), L2(Fraction(bound))
     law = _certificate(repr(epsilon), repr(delta), bound=bound).noise
     assert isinstance(law, TruncatedLaplace)

@@ -98,7 +98,7 @@ def test_a_certificate_with_an_edited_atom_is_rejected() -> None:
 
 
 def test_draws() -> None:
-    """As many zeros as the atom says, and the steps' law beside them; 10 % more are noticed."""
+    """Zeros are as many as the atom says, beside the steps' law; 10 % more are noticed."""
     drawn = draws(LAW, 4000, seed=3)
     zeros = int((drawn == 0).sum())
     assert stats.binomtest(zeros, 4000, 0.1).pvalue > 1e-3

@@ -150,6 +150,7 @@ def test_more_lattice_steps_are_closer() -> None:
     assert widths[1] < 0.01 * interval.upper
 
 
+@pytest.mark.dense
 def test_a_shift_off_the_lattice_gives_all_away() -> None:
     whole = ShiftBounds.of(Integer(1))
     off = Releases(

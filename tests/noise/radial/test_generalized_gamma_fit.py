@@ -88,6 +88,7 @@ def test_it_is_never_worse_than_its_members(loss: Loss) -> None:
         assert best <= loss.of(member) * (1 + EXCESS)
 
 
+@pytest.mark.dense
 def test_one_parameter_may_be_fixed() -> None:
     budget = Budget(epsilon="1", delta="1e-3")
     for name, value in (("alpha", "1.5"), ("p", "1.3")):

@@ -108,7 +108,7 @@ def test_the_total_variation_of_a_law_with_a_strong_pole() -> None:
 
 @pytest.mark.parametrize(("p", "shift"), [(1, 2e6 - 1000), (1, 2e6), (2, 1415.0)])
 def test_shifts_about_as_long_as_two_radii_in_many_dimensions(p: int, shift: float) -> None:
-    """Where r₁ is at the bulk of the radii, none of it below may be dropped."""
+    """No mass below r₁ may be dropped where r₁ is at the bulk of the radii."""
     dimension = 10**6
     law = GeneralizedGamma(scale=1, alpha=dimension - 1, p=p, dimension=dimension)
     assert by_floats(law, shift, 0) == pytest.approx(0, abs=1e-12)
@@ -125,7 +125,7 @@ def test_a_loss_that_is_exactly_epsilon_at_0(p: str) -> None:
 @pytest.mark.parametrize("shift", ["1e-12", "1e-6", "0.1"])
 @pytest.mark.parametrize(("alpha", "p"), [("0", "8"), ("0", "0.5"), ("-0.1", "2")])
 def test_short_shifts_of_one_number(alpha: str, p: str, shift: str) -> None:
-    """Where r + s − r would leave few digits of s."""
+    """The difference r + s − r would leave few digits of s."""
     law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=1)
     for epsilon in ("0", "0.002"):
         proved = prove_delta(law, L2(shift), Fraction(epsilon)).interval

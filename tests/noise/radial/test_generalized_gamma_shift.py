@@ -54,7 +54,7 @@ def test_the_bound_from_below_takes_no_quadrature_of_its_own() -> None:
 def test_masses_of_wider_noise_lie_between_the_bounds(
     law: GeneralizedGamma, factor: Fraction
 ) -> None:
-    """Of rings between two radii, by the law of the radius."""
+    """The masses of rings between two radii follow from the law of the radius."""
     widened = _Widened.of(law, factor)
     powers = [0.0, 0.01, 0.3, 1.0, 2.0, 5.0, 20.0]  # r^p
     with precision(128):
@@ -69,6 +69,7 @@ def test_masses_of_wider_noise_lie_between_the_bounds(
                 assert float(widened.at_most(mass)) == pytest.approx(float(mass), rel=1e-14)
 
 
+@pytest.mark.dense
 def test_a_shift_rounded_by_much_is_still_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
     """δ of both lattices against the quadrature at the very shift, which is rounded by 5 %."""
     monkeypatch.setattr(privacy_losses, "_SHIFT_BITS", 4)

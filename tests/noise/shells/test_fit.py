@@ -47,7 +47,7 @@ def test_reference_losses(dimension: int, epsilon: str, delta: str, mse: float) 
 
 
 def test_the_gain_in_five_dimensions() -> None:
-    """At (8, 1e-6) 39 % below the Gaussian and l2."""
+    """The error at (8, 1e-6) is 39 % below the Gaussian and l2."""
     budget, others = Budget(epsilon="8", delta="1e-6"), (Gaussian, SphericalLaplace)
     least = min(
         part_of(family, "fit")(Question(budget=budget, dimension=5)).mse for family in others

@@ -71,7 +71,7 @@ def test_epsilon_zero_is_uniform() -> None:
     st.sampled_from(list(Loss)),
 )
 def test_meets_delta_just_so_and_never_leaks(epsilon: str, delta: str, loss: Loss) -> None:
-    """At the radius found δ is met; a hair below, and at no shift in [0, Δ], it is not exceeded."""
+    """The found radius meets δ, a hair less doesn't, and no shift in [0, Δ] exceeds δ."""
     budget = Budget(epsilon=epsilon, delta=delta)
     certificate = calibrate_family(
         TruncatedStaircase, Question(budget=budget, sensitivities=(L2(1),), loss=loss)

@@ -101,7 +101,7 @@ def around(branches: tuple[int, ...], powers: tuple[Fraction, ...]) -> Streams[F
 def test_no_adversary_gains_anything_at_epsilon(
     tree: tuple[tuple[int, ...], tuple[Fraction, ...]],
 ) -> None:
-    """In exact rationals; e^ε is the product of e^r over the levels, and none less will do."""
+    """Rationals are exact; e^ε is the product of e^r over the levels, and no less will do."""
     branches, powers = tree
     streams = around(branches, powers)
     most = 1 / math.prod(powers, start=Fraction(1))  # e^ε
@@ -112,7 +112,7 @@ def test_no_adversary_gains_anything_at_epsilon(
 
 
 def test_adaptive_adversaries_gain_more_below_epsilon() -> None:
-    """So the dynamic program finds something, and only ε itself may be claimed."""
+    """The dynamic program therefore finds something, and only ε itself may be claimed."""
     streams = around(*TREES["halves of two"])
     factor = Fraction(9, 10) / math.prod(TREES["halves of two"][1], start=Fraction(1))
     assert streams.best_gain(factor) > streams.best_fixed_gain(factor)

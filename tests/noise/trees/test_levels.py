@@ -87,7 +87,7 @@ def test_twice_the_window_changes_no_more_than_is_stated() -> None:
 
 @pytest.mark.dense
 def test_bounds_on_rounding_hold_and_grow_slowly_with_the_levels() -> None:
-    """Where they had no more than the l2 norm of all errors this tree had no half-width at all."""
+    """With bounds from the l2 norm of all errors this tree had no half-width at all."""
     deep = Agreeing(scale=1, branches=(50, 60, 10), shares=("0.24", "0.26", "0.14", "0.36"))
     for level in level_laws(deep):
         assert level.error < 1e-3
@@ -155,7 +155,7 @@ def test_sums_too_wide_for_the_window_are_refused() -> None:
 
 @pytest.mark.parametrize("law", SMALL[1:2] + SMALL[3:])
 def test_a_draw_takes_as_many_cells_as_its_root_keeps_one_of(law: Agreeing) -> None:
-    """Of one level: b cells for a candidate, kept with probability E e^(−r|Σ|)."""
+    """A tree of one level takes b cells for a candidate, kept with probability E e^(−r|Σ|)."""
     alone = Agreeing(scale=law.scale, branches=law.branches, shares=(0, law.shares[-1]))
     points, chances = enumerated(alone, 9)
     rate = float(law.shares[0] / law.scale)

@@ -12,8 +12,8 @@ from scipy import stats
 
 import leastnoise as ln
 from leastnoise.balls.core import ball, precision
-from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.smooth_quantiles import EXPONENTIAL
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import NotApplicable
 from leastnoise.mechanism.rounding import add_noise

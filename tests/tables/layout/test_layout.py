@@ -15,9 +15,9 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.boundings.in_ball import InBall
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.spec.model import Spec
@@ -239,7 +239,7 @@ def test_rows_as_units() -> None:
 @pytest.mark.parametrize("clip", ["max_rows", "l2", "l1"])
 def test_sizes_and_totals_stay_exact(keys: int, rows: int, clip: str) -> None:
     shape = layout(["count", "sum(a)"], keys=keys, clip={clip: rows})
-    assert not isinstance(shape.bounding, FirstCells)
+    assert not isinstance(shape.bounding, OnceInCells)
     most, limit = shape.bounding.integer_limits(bits=shape.bits)
     if clip == "l2":
         sizes = shape.dimension * most**2

@@ -23,10 +23,10 @@ from leastnoise.guarantees.structured import Within
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.boundings.base import Numbers
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.declared import check_declared, gauge
 from tests.tables.reference import SALT
@@ -138,7 +138,7 @@ class Bounded:
     def _sum_rows(self, layout: Layout) -> list[Fraction]:
         rows = source.find_source(self.spec, self.folder)
         with source.open_engine(rows, threads=1) as engine:
-            moved = bounding.query_vector(engine, self.spec, layout, salt=SALT)
+            moved = integer_vectors.query_vector(engine, self.spec, layout, salt=SALT)
         return [Fraction(int(value), 2**layout.bits) for value in moved]
 
 
@@ -274,7 +274,7 @@ def test_what_replacing_one_unit_can_do(
     limits: dict[str, Any] | None,
     sensitivities: tuple[Any, ...],
 ) -> None:
-    """By hand: what no row lowers is no further apart than it is large; the rest twice as far."""
+    """By hand: a number that no row lowers moves by at most its size, any other by twice that."""
     assert of(statistics, limits, towns=towns).sensitivities == sensitivities
 
 
@@ -340,7 +340,7 @@ def test_the_example_of_bodies_4(tmp_path: Path) -> None:
 def test_the_norms_of_groups_that_nobody_listed() -> None:
     """Two persons in other groups: one adds to three groups, the other no longer adds to three."""
     numbers = Numbers(cells=1, each=2, counts=True, units=(0,))
-    limits = FewGroups(groups=3, per_group=2)
+    limits = InUnlistedGroups(groups=3, per_group=2)
     shift = [(1, 2)] * 3 + [(-1, -2)] * 3
     assert limits.replaced.l1(numbers) == sum(abs(move) for group in shift for move in group)
     squared = sum(move**2 for group in shift for move in group)

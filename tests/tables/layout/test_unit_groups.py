@@ -52,6 +52,7 @@ def problems(spec: dict[str, Any]) -> dict[str, str]:
     return dict(caught.value.problems)
 
 
+@pytest.mark.dense
 def test_persons_beside_medicines_have_the_noise_of_one_group() -> None:
     computed = PERSONS | {"contribution": {"max_groups": 1}}
     alone = stds(raw(PERSONS, contribution={"max_groups": 1}))["persons"]
@@ -80,6 +81,7 @@ def test_a_value_over_a_persons_rows_has_one_group(derived: str, groups: int) ->
     assert stds(asked)["persons"] == stds(known)["persons"]
 
 
+@pytest.mark.dense
 def test_the_plan_says_which_limit_each_query_used() -> None:
     computed = PERSONS | {"contribution": {"max_groups": 2}}
     text = str(find_plan(spec_file.lay_out(raw(DRUGS, computed)))[1])

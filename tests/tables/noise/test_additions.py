@@ -19,8 +19,9 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
+from leastnoise.tables.noise.budget_shares import list_draw_queries
 from leastnoise.tables.noise.estimates import log_of_additions
-from leastnoise.tables.noise.shared_draws import find_layouts, list_draw_queries
+from leastnoise.tables.noise.shared_draws import find_layouts
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release
@@ -89,6 +90,7 @@ def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path, statistics: list[st
     assert part.layout.additions == ()
 
 
+@pytest.mark.dense
 def test_what_is_released_together_verifies(tmp_path: Path) -> None:
     result = release(tmp_path, SIX).run()
     for table in result.tables.values():
@@ -211,7 +213,7 @@ def test_what_a_unit_adds_is_what_the_spec_implies(
     ],
 )
 def test_the_estimates_are_those_of_the_law(parts: list[Counts], epsilon: str) -> None:
-    """By the law's own moments, in balls: the best of as many cores."""
+    """The law's own moments, in balls, say the same for the best number of cores."""
     of, e = Jointly(parts=parts, radii=[1] * len(parts), exponent=None), Fraction(epsilon)
     d = of.dimension
     laws = [

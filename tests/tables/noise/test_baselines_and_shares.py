@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import leastnoise as ln
 from leastnoise.guarantees.budget import Budget
-from leastnoise.tables.noise.joint_budget import scale_jointly
+from leastnoise.tables.noise.joint_scaling import scale_jointly
 from tests.tables.unlisted import planned
 
 

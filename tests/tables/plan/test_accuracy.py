@@ -169,7 +169,7 @@ def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
 def test_blocks_need_no_more_together_than_each_alone(
     folder: Path, parts: list[dict[str, Any]]
 ) -> None:
-    """At δ = 0 and in draws of their own: errors that go by steps, or fall exponentially in ε."""
+    """Draws at δ = 0 are separate: their errors go by steps, or fall exponentially in ε."""
     pure = {"delta": "0"}
     plan = release(folder, *parts, **pure).plan()
     assert worst(plan) <= 1

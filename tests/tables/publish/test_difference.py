@@ -52,6 +52,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return json.loads((folder / "q.json").read_text())
 
 
+@pytest.mark.dense
 def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> None:
     def other(raw: dict[str, Any]) -> None:
         raw["privacy"]["epsilon"] = 3
@@ -113,7 +114,7 @@ def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
 
 @pytest.mark.dense
 def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> None:
-    """Where records are replaced, a sum has noise of its own."""
+    """A sum has noise of its own where records are replaced."""
     asked = {"statistics": ["count", "sum(x)"]}
     first = released(tmp_path, "first", **asked)
     second = released(
@@ -133,7 +134,7 @@ def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> 
 
 @pytest.mark.dense
 def test_rows_are_not_subtracted_from_persons(tmp_path: Path) -> None:
-    """Where a row is a unit, units are rows."""
+    """Units are rows where a row is a unit."""
     pd.DataFrame({"k": ["a"] * 6, "x": 1.0, "who": [1, 1, 1, 2, 2, 2]}).to_parquet(
         tmp_path / "rows.parquet"
     )

@@ -103,7 +103,7 @@ CHANGES += [
 def test_changed_spreads_and_ratios_fit_nothing(
     statistics: list[str], label: str, suffix: str, form: dict[str, bool]
 ) -> None:
-    """By a hundredth of its interval, in a cell where the interval is within the bounds."""
+    """A value changes by a hundredth of its interval, in a cell with an interval within bounds."""
     layout, noise, columns = draw_values(statistics, [0, 10], form, seed=3)
     low, high, value = (np.array(columns[f"{label}{end}"]) for end in ("_low", "_high", ""))
     count = np.array(columns["count_x"])

@@ -17,7 +17,7 @@ from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows import integer_vectors
 
 COUNT = [{"name": "q", "statistics": ["count"]}]
 
@@ -212,7 +212,7 @@ def test_a_query_that_the_engine_can_not_take(
     def deep(*values: object, **others: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(bounding, "rows_in_cells", deep)
+    monkeypatch.setattr(integer_vectors, "rows_in_cells", deep)
     with pytest.raises(InvalidInput, match="more keys, conditions or statistics"):
         release(folder, **changes).run()
     assert charges(folder) == 1

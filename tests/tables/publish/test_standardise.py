@@ -79,7 +79,7 @@ def test_other_columns_and_units_of_weights(build: Path) -> None:
     ("number", "statistics"), [(2500, ASKED), (2500, ASKED[2:]), (100_000, ASKED)]
 )
 def test_intervals_hold(tmp_path: Path, number: int, statistics: list[str]) -> None:
-    """At most 5 % of 360 rates miss on average: more than 50 do with probability below 1e-7."""
+    """A mean of at most 5 % of 360 rates miss: more than 50 do with probability below 1e-7."""
     rows = people(number, 60)
     bands = pd.cut(rows["age"], EDGES, right=False)
     means = rows.groupby(["region", bands], observed=False)["case"].mean().unstack()

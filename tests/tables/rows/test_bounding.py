@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.declared import check_declared
@@ -175,7 +175,7 @@ def exact(
     layout = layouts_of(raw, index)[way]
     rows_source = source.find_source(spec, folder)
     with source.open_engine(rows_source, threads=threads) as engine:
-        return layout, bounding.query_vector(engine, spec, layout, salt=SALT)
+        return layout, integer_vectors.query_vector(engine, spec, layout, salt=SALT)
 
 
 def check_moved(moved: list[int], layout: Layout) -> None:
@@ -275,7 +275,7 @@ def test_a_batch_has_few_numbers_and_all_places() -> None:
     layouts = [
         layout for index in range(len(QUERIES)) for layout in layouts_of(spec_of(), index)
     ] * 3
-    batches = bounding.batches_of(layouts)
+    batches = integer_vectors.batches_of(layouts)
     assert sorted(index for batch in batches for index in batch) == list(range(len(layouts)))
     assert any(len(batch) > 3 for batch in batches)
     for batch in batches:

@@ -13,7 +13,7 @@ import pytest
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.duckdb import databases
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.statistics.registry import parse_query
@@ -39,7 +39,7 @@ def of_table(
     layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     rows_source = source.find_source(spec, folder)
     with source.open_engine(rows_source) as opened:
-        return bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
+        return integer_vectors.query_vector(opened, spec, layout, salt=SALT).tolist()
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_damaged_sqlite_file_is_an_error_that_quotes_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["DECIMAL(19,0)", "DECIMAL(38,0)", "HUGEINT", "DECIMAL(18,0)"])
 def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) -> None:
-    """As they are on Spark, and as texts."""
+    """They are the same floats as on Spark and from texts."""
     digits = 18 if "18" in kind else 19 if "19" in kind else 38
     whole = [
         (-1) ** at * (at * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 10**digits) for at in range(500)

@@ -34,7 +34,7 @@ def test_letters_of_patterns_in_a_folders_name_are_letters(
 @pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_folders_of_persons_that_are_no_utf_8_are_nobody(tmp_path: Path, kind: str) -> None:
-    """As with any other text that isn't: two of them must not be one person of twice the limit."""
+    """Such texts are nobody anywhere: two must not become one person of twice the limit."""
     names = [b"who=%FF", b"who=%FE", b"who=\xff", b"who=a\xfe", b"who=%C3%A9", b"who=\xc3\xa8"]
     for name in names:
         part = pd.DataFrame({"year": [2024, 2024], "x": [8.0, 8.0]})

@@ -18,7 +18,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 from tests.tables.several import ROWS, raw_spec
@@ -50,7 +50,9 @@ def answers(given: ln.Release) -> list[list[int]]:
     for query in given.spec.query:
         layout = lay_out_query(parse_query(given.spec, query))[0][0]
         with source.open_engine(rows_source) as engine:
-            vectors.append(bounding.query_vector(engine, given.spec, layout, salt=SALT).tolist())
+            vectors.append(
+                integer_vectors.query_vector(engine, given.spec, layout, salt=SALT).tolist()
+            )
     return vectors
 
 

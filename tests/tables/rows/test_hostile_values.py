@@ -16,7 +16,7 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import MAX_TEXT
@@ -110,7 +110,7 @@ def answers(
         for query in spec.query:
             vectors.append([])
             for layout, *_ in lay_out_query(parse_query(spec, query)):
-                vector = bounding.query_vector(engine, spec, layout, salt=SALT)
+                vector = integer_vectors.query_vector(engine, spec, layout, salt=SALT)
                 vectors[-1] += [int(value) >> layout.bits for value in vector]
     return vectors
 
@@ -135,7 +135,7 @@ REFUSED_IN_FRAMES = ("float16", "decimal256", "duration")
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize("name", IN_FRAMES)
 def test_a_frame_is_read_as_a_file_is(folder: Path, name: str, declared: str | None) -> None:
-    """Or its column is refused; no value is an error, be the frame read in place or copied."""
+    """Otherwise its column is refused. No value is an error, in frames read in place or copied."""
     table = pq.read_table(folder / "rows.parquet", columns=["good"])
     column = COLUMNS[name]
     values = pa.chunked_array([pa.nulls(MOST - len(column), column.type), column])
@@ -167,7 +167,7 @@ def test_every_value_is_a_person_or_nobody(folder: Path, name: str, declared: st
 
 @pytest.mark.parametrize("beside", ["y", "y?"])
 def test_a_text_that_is_too_long_is_nobody(tmp_path: Path, beside: str) -> None:
-    """By its bytes, whether or not a question mark has every text looked at."""
+    """Its length in bytes counts, whether or not a question mark has every text looked at."""
     half = MAX_TEXT // 2
     texts = [beside, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1), "\xe9" * half, "\xe9" * half + "x"]
     pq.write_table(pa.table({"who": texts}), tmp_path / "rows.parquet")

@@ -50,7 +50,7 @@ def test_whatever_texts_are_there_the_release_is_made(folder: Path, dtype: str, 
 
 @pytest.mark.dense
 def test_objects_and_categories_are_texts() -> None:
-    """Of persons, keys and, where the spec declares it, numbers; never told from the rows."""
+    """Persons, keys and declared numbers may be such texts; the rows never decide it."""
     odd = [object(), [1], float("nan"), None, "\ud800", 10**5000]
     rows = pd.concat([ROWS, pd.DataFrame({"who": 9, "year": odd, "x": 1.0})], ignore_index=True)
     plain = of_frame(ROWS)

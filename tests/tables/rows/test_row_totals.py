@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, exact, source
+from leastnoise.tables.rows import exact, integer_vectors, source
 from leastnoise.tables.statistics.registry import parse_query
 from tests.tables.reference import SALT
 
@@ -42,7 +42,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
         signed = total if value > 0 else -total
         rows_source = source.find_source(spec, tmp_path)
         with source.open_engine(rows_source) as opened:
-            vector = bounding.query_vector(opened, spec, whole, salt=SALT)
+            vector = integer_vectors.query_vector(opened, spec, whole, salt=SALT)
         assert vector.tolist() == [total, signed, 0]  # no row is without a value
         with source.open_engine(rows_source) as opened:
             groups = exact.group_totals(opened, spec, grouped, salt=SALT)
@@ -51,7 +51,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
 
 @pytest.mark.parametrize("statistic", ["mean(y)", "var(y)"])
 def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) -> None:
-    """Of bounds that floats are too coarse for: both are a quarter past their half-width."""
+    """Floats are too coarse for these bounds: both are a quarter past their half-width."""
     spec = spec_file.parse(
         {
             "version": 1,
@@ -66,6 +66,6 @@ def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) ->
     for y, value in ((-1e300, -item), (1e15, -item), (1e15 + 0.125, 0), (1e300, item)):
         pd.DataFrame({"y": [y]}).to_parquet(tmp_path / "rows.parquet")
         with source.open_engine(source.find_source(spec, tmp_path)) as opened:
-            vector = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
+            vector = integer_vectors.query_vector(opened, spec, layout, salt=SALT).tolist()
         assert vector[0] == value
         assert max(map(abs, vector)) == item

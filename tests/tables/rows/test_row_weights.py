@@ -42,7 +42,7 @@ def by_hand(frame: pd.DataFrame, *, reach: Fraction, bits: int) -> list[int]:
 def test_each_row_of_a_person_with_too_many_counts_for_as_much_less(
     tmp_path: Path, limits: dict[str, Any]
 ) -> None:
-    """By itself from one reading of the file, and beside other queries from a copy of the rows."""
+    """The query reads the file once by itself, and a copy of the rows beside other queries."""
     generator = np.random.default_rng(5)
     frame = pd.DataFrame(
         {

@@ -16,7 +16,7 @@ import pytest
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import CsvFile
 from leastnoise.tables.statistics.registry import parse_query
@@ -49,7 +49,7 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     layout = lay_out_query(parse_query(spec, spec.query[0]))[0][0]
     rows_source = source.find_source(spec, folder)
     with source.open_engine(rows_source) as engine:
-        rows_source = bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits
+        rows_source = integer_vectors.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits
     cells = rows_source.reshape(layout.cells, -1)
     # sums are made of the count and of values about the middle of [0, B], in units of B/2
     each = [cells[:, list(uses)].sum(axis=1) / len(uses) for uses in layout.uses]

@@ -13,8 +13,8 @@ import pytest
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source
-from leastnoise.tables.rows.bounding import query_vector
 from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.rows.integer_vectors import query_vector
 from leastnoise.tables.rows.unlisted_ranks import candidate_totals
 from tests.tables.containers import containers
 from tests.tables.expressions.rows import random_rows

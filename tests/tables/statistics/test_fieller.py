@@ -130,6 +130,7 @@ def test_numbers_of_groups_that_noise_chose_have_no_such_tests(more: dict[str, A
     assert find_tests(ingredients.noise, most=1.0) is None
 
 
+@pytest.mark.dense
 def test_of_two_draws_nothing_is_known_together() -> None:
     first, second = planned(["mean(x)"]), planned(["mean(x)"], delta="1e-3")
     (error,) = first.layout.ingredients(first.noise_errors)

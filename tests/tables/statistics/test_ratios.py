@@ -251,7 +251,7 @@ def test_what_a_plan_expects_of_an_open_ratio(text: str) -> None:
     "kind", ["csv", *(pytest.param(kind, marks=pytest.mark.dense) for kind in ("json", "parquet"))]
 )
 def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str) -> None:
-    """Of no row: denominators are noise around 0. In JSON an end at ∞ is null."""
+    """No row has a value: denominators are noise around 0. In JSON an end at ∞ is null."""
     pd.DataFrame({"a": [1.0], "b": [2.0], "g": [99]}).to_parquet(tmp_path / "rows.parquet")
     release = ln.Release(
         data={"source": "rows.parquet"},

@@ -25,7 +25,7 @@ MISSING: list[Any] = ["skip", 12, "none"]
 def test_little_noise_gives_the_population_variance_of_clamped_values(
     tmp_path: Path, unit: str, missing: Any
 ) -> None:
-    """By fractions, row by row: values out of bounds are clamped, missing ones as the spec says."""
+    """Fractions, row by row, clamp values out of bounds and treat missing ones by the spec."""
     rng = np.random.default_rng(4)  # makes the table, no noise
     x = np.where(rng.random(3000) < 0.1, math.nan, rng.normal(22, 6, 3000).round(2))
     frame = pd.DataFrame({"who": np.arange(3000), "x": x, "g": np.arange(3000) % 2})
@@ -202,7 +202,7 @@ def noise_of(statistics: list[str]) -> tuple[list[float], float]:
 
 
 def test_count_mean_var_and_std_share_three_numbers_and_beat_thirds_of_the_budget() -> None:
-    """At mean 0: 39 % less error than ε/3 for each of three numbers, √(20/3) for √18.
+    """The error at mean 0 is √(20/3), 39 % less than √18 with ε/3 for each of three numbers.
 
     That of a variance is √(¼ + (½ − V)²)·std/n there: 1.65, 1.39 and 1.29 at V = .1, .3 and .5.
     """
@@ -231,7 +231,7 @@ def test_a_square_costs_what_a_third_number_does() -> None:
 
 @pytest.mark.parametrize("text", ["var(x)", "std(x)"])
 def test_a_spread_of_0_of_a_tiny_group_says_how_unsure_it_is(text: str) -> None:
-    """Where the noise may be all of the count, any spread is possible, whatever the value is."""
+    """Any spread is possible where the count may be noise alone, whatever the value is."""
     asked, ingredients = alone(text, 3.0, 3.0, 3.0)
     reach = ingredients.noise[2].half983
     s, q, n = grid((-20, 20), (-20, 20), (-reach, reach), points=21)

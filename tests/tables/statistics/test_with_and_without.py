@@ -18,7 +18,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected
 from leastnoise.noise.draw import make_sampler
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout import choices
+from leastnoise.tables.layout import components
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
@@ -238,7 +238,7 @@ def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     if limits:
         raw["privacy"]["unit"], raw["contribution"] = "u", limits
     errors = block_of(raw).errors
-    monkeypatch.setattr(choices, "split_row_count", lambda *_: None)
+    monkeypatch.setattr(components, "split_row_count", lambda *_: None)
     before = block_of(raw).errors
     assert len(before) == len(errors)
     for old, new in zip(before, errors, strict=True):

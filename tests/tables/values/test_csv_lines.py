@@ -99,7 +99,7 @@ def test_the_query_splits_as_python_does(
 def test_a_dialect_is_that_of_commas_with_another_sign(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], dialect: Dialect
 ) -> None:
-    """Where the signs are swapped, the fields of a line are those with the signs swapped."""
+    """Swapped signs give the fields of the line with the signs swapped."""
     folder = tmp_path_factory.mktemp("lines")
     path = folder / "rows.csv"
     names = b"" if dialect.names else b"h,i,j,k\n"

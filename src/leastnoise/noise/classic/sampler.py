@@ -15,8 +15,8 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.pieces import PartConstants, PiecewiseRescaled, RescaledPart
-from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.entropy.scaled import ScaledDraws
+from leastnoise.entropy.smooth_quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.draw import Share

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, final
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyAnyGamma, LazyGamma, LazyReal
-from leastnoise.entropy.quantiles import HALF_NORMAL
 from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.smooth_quantiles import HALF_NORMAL
 from leastnoise.entropy.source import Entropy
 from leastnoise.entropy.spherical import SphericalSampler
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace

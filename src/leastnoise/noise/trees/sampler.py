@@ -25,8 +25,8 @@ from flint import arb
 from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.base import TINY, Block, Sampler
 from leastnoise.entropy.lazy import decide
-from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.smooth_quantiles import EXPONENTIAL
 from leastnoise.entropy.source import Entropy
 from leastnoise.noise.trees.estimate import check_work, estimate_acceptance
 from leastnoise.noise.trees.law import Agreeing

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.periods import OpenTotals
     from leastnoise.tables.layout.table_shape import TableShape
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.noise.errors import Wish
-    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query

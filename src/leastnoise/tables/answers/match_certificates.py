@@ -8,7 +8,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
 from leastnoise.tables.answers.kinds import KINDS, kind_of, quantile_kind
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
-from leastnoise.tables.noise.shared_draws import list_draw_queries
+from leastnoise.tables.noise.budget_shares import list_draw_queries
 from leastnoise.tables.statistics.registry import parse_queries
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Claim, PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, QueryKind, Reading
     from leastnoise.tables.layout.layout import SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
 
     Named = list[tuple[str, Claim]]
 

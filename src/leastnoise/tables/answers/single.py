@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from leastnoise.tables.noise.shared_draws import DrawQuery, share_budget
+from leastnoise.tables.noise.budget_shares import DrawQuery, share_budget
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget

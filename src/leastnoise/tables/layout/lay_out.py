@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.layout.boundings.bounding import ONE_ROW, Bounding
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.from_limits import list_cell_boundings, most_rows
 from leastnoise.tables.layout.boundings.in_ball import InBall
 from leastnoise.tables.layout.boundings.in_cells import InCells
-from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.layout.layout import (
     ASSUMED,
     EXACT_SUMS,
@@ -161,7 +161,7 @@ def tree_count(spec: Spec, query: Query) -> Count | None:
 def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
     """List the boundings of a unit that the spec allows for the numbers of `shape`."""
     if query.conditions:
-        return (FirstCells(most=query.max_conditions or len(query.conditions)),)
+        return (OnceInCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
         return (ONE_ROW,)
     limits = limits_of(spec, query, shape.grouped)
@@ -184,7 +184,7 @@ def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
     direction, or within the ball. No person within the limits is changed.
     """
     if shape.numbers.persons:
-        return (FirstCells(most=1),)
+        return (OnceInCells(most=1),)
     groups = math.prod(axis.cells for axis in shape.within)
     if any(isinstance(axis, Unlisted) for axis in shape.within):
         groups = MAX_ROWS
@@ -223,7 +223,7 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
     keep both sums below 2^53, where float64 adds whole numbers without rounding, and totals of 2^34
     persons below 2^63. Raises LayoutError for too few bits.
     """
-    if isinstance(bounding, FirstCells):
+    if isinstance(bounding, OnceInCells):
         return 0
     if shape.by_row:
         return MAX_BITS

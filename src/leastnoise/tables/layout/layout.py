@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.tables.layout.axes import Axis
 from leastnoise.tables.layout.boundings.base import CHOSEN, Numbers
 from leastnoise.tables.layout.boundings.bounding import Bounding
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
-from leastnoise.tables.layout.boundings.first_cells import IN_EVERY_CELL, IN_ONE_CELL, FirstCells
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
+from leastnoise.tables.layout.boundings.once_in_cells import IN_EVERY_CELL, IN_ONE_CELL, OnceInCells
 from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.statistics.base import (
     A_PERSON,
@@ -118,7 +118,7 @@ class Layout(TableShape):
             self.selected is not None
         ):  # the rows of the table are the selected cells; a unit may be in any of all cells
             numbers = replace(numbers, cells=math.prod(axis.cells for axis in self.axes))
-            if isinstance(bounding, FirstCells) and bounding.most >= numbers.cells:
+            if isinstance(bounding, OnceInCells) and bounding.most >= numbers.cells:
                 return IN_EVERY_CELL
         words = bounding.in_words(numbers)
         if self.adds_cells and words == IN_ONE_CELL:
@@ -137,7 +137,7 @@ class Layout(TableShape):
         most = self.bounding.most_groups
         if most is None or most == 1 or self._all_count:
             return False
-        if isinstance(self.bounding, FewGroups):  # the number of groups isn't public
+        if isinstance(self.bounding, InUnlistedGroups):  # the number of groups isn't public
             return bool(self.statistics)
         return most < math.prod(axis.summed_cells for axis in self.axes)
 

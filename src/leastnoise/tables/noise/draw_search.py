@@ -17,10 +17,10 @@ from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import list_constructions
 from leastnoise.selection.public import compare_families
 from leastnoise.selection.rivals import list_first, list_later, list_quick, may_lead
-from leastnoise.tables.noise import shared_draws
+from leastnoise.tables.noise import budget_shares, shared_draws
 from leastnoise.tables.noise.baselines import plain_laplace
 from leastnoise.tables.noise.errors import variances
-from leastnoise.tables.noise.joint_budget import Chosen, Offers, scale_jointly
+from leastnoise.tables.noise.joint_scaling import Chosen, Offers, scale_jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ def search_draws(
     no noise can serve a query.
     """
     queries, budget, times = (
-        shared_draws.list_draw_queries(layouts),
+        budget_shares.list_draw_queries(layouts),
         layouts.spec.budget,
         layouts.spec.compositions,
     )
@@ -81,14 +81,14 @@ def search_draws(
 class DrawSearch:
     """One draw of noise to be found: its queries, and the question that the noise answers."""
 
-    queries: tuple[shared_draws.DrawQuery, ...]
+    queries: tuple[budget_shares.DrawQuery, ...]
     question: Question
 
     @classmethod
     def of(
         cls,
         budget: Budget,
-        queries: Sequence[shared_draws.DrawQuery],
+        queries: Sequence[budget_shares.DrawQuery],
         group: shared_draws.DrawGroup,
         releases: int,
     ) -> DrawSearch:
@@ -111,7 +111,7 @@ class DrawSearch:
                 if not any(_moves_far_fewer_cells(x, moves) for x in sensitivities)
             )
         question = Question(
-            budget=shared_draws.share_budget(budget, members),
+            budget=budget_shares.share_budget(budget, members),
             sensitivities=offered,
             dimension=sum(query.numbers for query in members),
             compositions=releases,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.results import observations
+from leastnoise.tables.results import sdmx
 from leastnoise.tables.results.headers import SEPARATOR
 from leastnoise.tables.results.table import result_columns
 
@@ -53,7 +53,7 @@ def table_problems(spec: Spec, parts: Sequence[TableShape], path: str) -> Iterat
     names = result_columns(parts)
     if output.format == "xlsx" and len(names) > _MOST_COLUMNS:
         yield path, f"It has {len(names):,} columns, a sheet {_MOST_COLUMNS:,}. Split the query."
-    if output.format == "sdmx-csv" and (why := observations.why_not(parts)):
+    if output.format == "sdmx-csv" and (why := sdmx.why_not(parts)):
         yield path, f"Its table {why}, or choose another output.format."
     if output.headers == "both":
         for name in names:

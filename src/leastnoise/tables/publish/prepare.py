@@ -30,7 +30,7 @@ from leastnoise.tables.publish.seal import Seal, sha256_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.write_tables import check_headers, write_tables
 from leastnoise.tables.results.table import join_parts, key_names
-from leastnoise.tables.rows import bounding, exact
+from leastnoise.tables.rows import exact, integer_vectors
 from leastnoise.tables.rows.left_out import count_cut_off
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.spec.values import LEAST, MAX_TEXT
@@ -103,7 +103,7 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
             if finder is not None:
                 counted = found_limits.layout_of(lay_out_spec(spec), finder)
                 count_cut_off(engine, spec, finder, counted)
-            bounding.query_vectors(engine, spec, cells, salt="")
+            integer_vectors.query_vectors(engine, spec, cells, salt="")
         for layout in (layout for read in reads for layout in read.groups):
             with open_engine(source, rehearsed=True) as engine:
                 exact.group_totals(engine, spec, layout, salt="")

@@ -11,7 +11,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers.base import NO_NAMES, Topic
 from leastnoise.tables.plan.reader_notes import describe_limits, describe_selection
 from leastnoise.tables.plan.summary import series_sentences
-from leastnoise.tables.results import observations, table_files, workbook
+from leastnoise.tables.results import sdmx, table_files, workbook
 from leastnoise.tables.results.headers import (
     column_labels,
     describe_query,
@@ -67,7 +67,7 @@ def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[
     """
     output, parts = spec.output, query.layouts
     if output is not None and output.format == "sdmx-csv":
-        return observations.list_lines(table, parts, agency=output.agency or "")
+        return sdmx.list_lines(table, parts, agency=output.agency or "")
     if output is not None and output.headers == "both":
         return [headers_of(parts, spec), *table.rows]
     return None
@@ -86,7 +86,7 @@ def check_headers(folder: Path, spec: Spec, query: QueryPlan) -> None:
         else:
             stored = table_files.read_header(path, parts)
             wanted = headers_of(parts, spec)
-            wanted = observations.header_of(parts) if output.format == "sdmx-csv" else wanted
+            wanted = sdmx.header_of(parts) if output.format == "sdmx-csv" else wanted
     except (OSError, ValueError, LeastnoiseError):
         raise CertificateRejected(f"The table {query.name} is missing or unreadable.") from None
     # earlier versions lack newer columns

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from leastnoise import _files
-from leastnoise.tables.results import observations
+from leastnoise.tables.results import sdmx
 from leastnoise.tables.results.headers import SEPARATOR
 from leastnoise.tables.results.table import key_names, result_columns
 from leastnoise.tables.results.workbook import WORKBOOK, read_sheet, values_in_cells
@@ -156,13 +156,13 @@ def _csv_field(value: object) -> str:
 def _read_csv(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     header, *rows = _csv_rows(content.decode("utf-8"))
     names, keys = [*map(unescape_formulas, header)], len(key_names(parts[0]))
-    if observations.is_header(names, parts):
-        texts = range(observations.FIRST_KEY, observations.FIRST_KEY + keys + 1)
+    if sdmx.is_header(names, parts):
+        texts = range(sdmx.FIRST_KEY, sdmx.FIRST_KEY + keys + 1)
         lines = [
             [unescape_formulas(field) if at in texts else field for at, field in enumerate(row)]
             for row in rows
         ]
-        return observations.read_columns(names, lines, parts)
+        return sdmx.read_columns(names, lines, parts)
     columns = _by_column(_without_labels(names, result_columns(parts)), rows)
     for name in [*columns][:keys]:  # the other columns hold numbers
         columns[name] = [*map(unescape_formulas, columns[name])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.rows.cells import CELL, UNIT, finite_values, rows_that_count, scatter
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.spec.column import Column
@@ -28,7 +28,7 @@ def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -
     A person is in a condition if any of their rows satisfies it. If a row is the unit, it has no
     name to hash, so it counts in the first conditions that it satisfies.
     """
-    if not isinstance(layout.bounding, FirstCells):
+    if not isinstance(layout.bounding, OnceInCells):
         raise TypeError("persons in conditions are counted in few of them")
     most = layout.bounding.most
     names = [f"c{index}" for index in range(layout.cells)]

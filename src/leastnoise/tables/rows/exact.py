@@ -13,8 +13,9 @@ import narwhals as nw
 from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
+from leastnoise.tables.rows import integer_vectors, source
+from leastnoise.tables.rows.bound_persons import shrink_rows
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
@@ -26,7 +27,6 @@ from leastnoise.tables.rows.cells import (
 )
 from leastnoise.tables.rows.choose_cells import keep_few, new_salt
 from leastnoise.tables.rows.left_out import count_cut_off
-from leastnoise.tables.rows.persons import shrink_rows
 from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 from leastnoise.tables.rows.unlisted_ranks import candidate_totals
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> list[tuple[Any, ...]]:
     """A tuple per group: its public cell, its keys, its totals; in any order.
 
-    The integers are computed as in `bounding.query_vector` and are as secret; so is the set of
-    groups. If the last axis has the candidates of quantiles, the totals are per group and
-    candidate.
+    The integers are computed as in `integer_vectors.query_vector`, and are as secret. The set of
+    groups is secret, too. If the last axis has the candidates of quantiles, the totals are per
+    group and candidate.
     """
     if isinstance(layout.axes[-1], Nearest):
         return candidate_totals(engine, spec, layout, salt=salt)
@@ -68,7 +68,7 @@ def _totals(
             engine, layout, sums_of_rows(engine, summands_of(layout), rows, keys)
         )
         return read_totals(engine, summands_of(layout), sums, len(keys))
-    if not isinstance(layout.bounding, FewGroups):
+    if not isinstance(layout.bounding, InUnlistedGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
     sums = [total.cast(nw.Int64) for total in row_sums(summands_of(layout))]
     per_unit = rows.group_by(UNIT, *keys).agg(*sums)
@@ -81,7 +81,7 @@ def _totals(
 
 
 def _limit_rows_per_group(
-    layout: Layout, limits: FewGroups, entries: nw.LazyFrame[Any]
+    layout: Layout, limits: InUnlistedGroups, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
     """The entries, with a person's integers in each group shrunk to the limit on rows."""
     names, numbers = integer_names(layout), layout.numbers
@@ -119,7 +119,7 @@ class ExactTotals:
         names = dict.fromkeys(layout.name for layout in layouts)
         self.tell(f"Reading and bounding for {_words.list_names(names)}")
         with source.open_engine(self.rows) as engine:
-            return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
+            return integer_vectors.query_vectors(engine, self.spec, layouts, salt=self.salt)
 
     def cut_off(self, finder: Finder, layout: Layout | None) -> list[int]:
         """The rows that each candidate for a limit would cut off: see `count_cut_off`."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from leastnoise.tables.layout.axes import Unlisted
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
@@ -73,7 +73,7 @@ def _limit_persons(
     engine: Engine, layout: Layout, entries: nw.LazyFrame[Any], keys: list[str], *, salt: str
 ) -> nw.LazyFrame[Any]:
     """The entries of persons, groups and candidates, cut to the limits on groups and on rows."""
-    if not isinstance(layout.bounding, FewGroups):
+    if not isinstance(layout.bounding, InUnlistedGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
     most, group = layout.bounding.per_group, [UNIT, *keys]
     sizes = engine.materialise(entries.group_by(*group).agg(nw.col(_ROWS).sum().alias(_ALL)))

@@ -67,8 +67,8 @@ class Component:
     """A number that each row adds to a sum: 1 for counts, u = (value − centre)/radius for values.
 
     All are in [−1, 1], except "without", which is 1/radius for a row without a value of the column:
-    see `layout.choices`. A "square" is 2u² − 1, which fills [−1, 1] as u does. Noise for u², which
-    fills only [0, 1], would also hide moves below 0 that no row makes.
+    see `layout.components`. A "square" is 2u² − 1, which fills [−1, 1] as u does. Noise for u²,
+    which fills only [0, 1], would also hide moves below 0 that no row makes.
 
     - "count": 1, or with a `column` 1 if the row has a value of it.
     - "value", "square": 0 if the value is missing and left out; never above "count" in size.

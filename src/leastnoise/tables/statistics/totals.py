@@ -165,7 +165,7 @@ class Count(Total):
     """`count` of rows, or `count(column)` of rows with a value.
 
     In a query with means of a column, the count of all rows may be the sum of two counts, of rows
-    with and without a value: see `layout.choices`.
+    with and without a value: see `layout.components`.
     """
 
     kind: ClassVar[str] = "count"
@@ -210,7 +210,7 @@ class Sum(Total):
 
     If the query also counts these values, the sum may be computed from their count and a sum of
     values about the middle of their bounds. Then sum = middle·count + radius·(sum about the
-    middle). See `layout.choices`.
+    middle). See `layout.components`.
     """
 
     kind: ClassVar[str] = "sum"

@@ -11,8 +11,9 @@ import pytest
 
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.mechanism.quantiles import choose_quantiles
-from leastnoise.tables.answers.quantiles.answer import ByChance, QuantilePlan
+from leastnoise.mechanism.permute_and_flip import choose_quantiles
+from leastnoise.tables.answers.quantiles.by_chance import ByChance
+from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from tests.quantile_laws import permute_and_flip

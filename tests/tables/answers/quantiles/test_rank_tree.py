@@ -15,7 +15,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.mechanism.quantiles import read_interval
+from leastnoise.mechanism.permute_and_flip import read_interval
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
@@ -213,7 +213,7 @@ def test_attack_a_tree_that_takes_too_much_to_verify_is_rejected() -> None:
 
 @pytest.mark.dense
 def test_ends_do_not_fall_as_levels_rise() -> None:
-    """By intervals of each level alone one of the ends would fall in some of these draws."""
+    """With intervals of each level alone, one of the ends would fall in some of these draws."""
     levels = tuple(Fraction(k, 100) for k in range(1, 100, 2))
     plan = planned(levels, candidates=40)
     tree, counts = plan.tree, _TABLES["few rows"]

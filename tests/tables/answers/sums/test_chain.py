@@ -76,7 +76,7 @@ NESTED = [[*GROUP_BY, "who"], ["sex"], ["sex", "region"], ["sex", "region", "who
 def test_nested_tables_are_levels_of_one_tree(
     group_by: dict[str, Any], margins: list[list[str]], order: tuple[int, ...], most: float
 ) -> None:
-    """Of any number of columns; a table that is a level has noise of a level alone."""
+    """There may be any number of columns; a table that is a level has noise of one level."""
     whole = whole_of(plan_of(spec_of(group_by=group_by, margins=margins)))
     chain = chain_of(whole)
     assert chain.order == order
@@ -120,7 +120,7 @@ def test_cells_are_placed_by_the_order() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("nested", [False, True])
 def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
-    """By the sampler that releases have; a table's numbers are alike."""
+    """The sampler of releases draws; all numbers of a table have one law."""
     more: dict[str, Any] = {"margins": NESTED} if nested else {}
     columns = SMALL | ({"who": [0, 1, 2]} if nested else {})
     plan = plan_of(spec_of(group_by=columns, **more))
@@ -178,7 +178,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str) ->
 
 @pytest.mark.parametrize("epsilon", [36, 60])
 def test_noise_that_is_0_as_a_float_is_no_candidate(epsilon: int) -> None:
-    """Of geometric noise in the cells the std is known there: √(2q), q = e^(−ε)."""
+    """Geometric noise in the cells has a known std there: √(2q), q = e^(−ε)."""
     plan = plan_of(spec_of(privacy={"epsilon": epsilon}, margins=[[*GROUP_BY], []]))
     (cells,) = plan.noisy_parts[0].noise_errors
     assert plan.noisy_parts[0].certificate.noise.name == "geometric"

@@ -86,7 +86,7 @@ def test_errors_are_those_of_the_law_by_enumeration() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("bins", [3, 4])
 def test_what_is_published_has_the_stated_errors(bins: int) -> None:
-    """By the sampler that releases have, 2,400 numbers of each kind."""
+    """The sampler of releases draws 2,400 numbers of each kind."""
     plan = plan_of(spec_of(group_by=REGIONS)) if bins == 4 else padded(plan_of(spec_of(**THREE)))
     truth = np.arange(3 * bins, dtype=np.int64) * 10**6
     bits = plan.noisy_parts[0].layout.bits

@@ -211,7 +211,7 @@ def test_several_counts_are_compared() -> None:
 
 @pytest.mark.dense
 def test_what_is_published_has_the_stated_errors() -> None:
-    """By the sampler that releases have; a table's numbers are alike."""
+    """The sampler of releases draws; all numbers of a table have one law."""
     plan = plan_of(margins.spec_of(group_by=CENSUS, **LARGEST))
     truth = np.arange(400, dtype=np.int64) * 10**3
     bits = plan.noisy_parts[0].layout.bits

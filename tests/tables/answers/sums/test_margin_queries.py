@@ -33,7 +33,7 @@ from leastnoise.tables.answers.sums.publish_sums import sum_exactly
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import integer_vectors, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from tests.tables.margins import plan_of, spec_of, sums_of, whole_of
@@ -81,7 +81,7 @@ def integers_of(raw: dict[str, Any], datasets: list[tuple[Any, ...]]) -> list[An
     with source.open_engine(rows_of) as engine:
         within = (dataset, *layout.within) if layout.within else ()
         with_dataset = replace(layout, axes=(dataset, *layout.axes), within=within)
-        vector = bounding.query_vector(engine, spec, with_dataset, salt=SALT)
+        vector = integer_vectors.query_vector(engine, spec, with_dataset, salt=SALT)
     return [*vector.reshape(len(datasets), -1)]
 
 

@@ -93,7 +93,7 @@ def nearest(numbers: Sequence[int], total: int) -> int:
 
 
 def test_no_other_counts_of_a_family_are_nearer() -> None:
-    """By brute force: over all counts of the children, given what their parent has."""
+    """Brute force tries all counts of the children, given the count of their parent."""
     for tree, random in trees():
         noisy = random.integers(-6, 7, size=len(tree[-1]))
         whole_counts = find_whole_counts(noisy, 1, tree)
@@ -108,7 +108,7 @@ def test_no_other_counts_of_a_family_are_nearer() -> None:
 
 
 def test_rounding_is_to_the_next_whole_numbers_of_every_sum() -> None:
-    """Of noisy counts that are large nothing is lowered: what is left is the rounding."""
+    """Noisy counts that are large aren't lowered: only the rounding is left."""
     for tree, random in trees():
         noisy = random.integers(8 * 50, 8 * 90, size=len(tree[-1]))
         whole_counts = find_whole_counts(noisy, 8, tree)
@@ -187,7 +187,7 @@ def test_the_bias_of_one_count_by_itself_is_that_of_the_theory() -> None:
 
 @pytest.mark.parametrize("truth", [(0, 0, 0, 0), (8, 0, 1, 0), (30, 30, 0, 0)])
 def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
-    """Of tables that are levels of the tree, and of one that crosses it."""
+    """Some tables are levels of the tree, and one crosses it."""
     group_by = {"region": [0, 1], "sex": ["f", "m"]}
     plan = margins.plan_of(margins.spec_of(group_by=group_by, privacy={"epsilon": 3}, **BOTH))
     planned = margins.whole_of(plan)
@@ -289,7 +289,7 @@ def test_the_bias_of_counts_that_are_not_whole() -> None:
 def test_the_bias_of_cumulative_counts(
     edges: list[int], branches: tuple[int, ...], truth: tuple[int, ...]
 ) -> None:
-    """Of a tree of four cells, all of them bins or but the last."""
+    """The tree has four cells; all of them are bins, or all but the last."""
     planned = cumulative.whole_of(
         cumulative.plan_of(cumulative.spec_of(edges=edges, privacy={"epsilon": 3}, **BOTH))
     )

@@ -75,7 +75,7 @@ def answered_in(built: Plan) -> AnsweredSums:
 def test_errors_are_those_of_a_workload(
     lines: list[str], neighbours: Neighbours, rows: int | None, delta: str
 ) -> None:
-    """Of a histogram with δ > 0 `workload` has noise whose sums have no known intervals."""
+    """For a histogram with δ > 0 `workload` has noise whose sums have no known intervals."""
     layout = laid_of(lines, rows=rows, privacy={"neighbours": neighbours, "delta": delta})
     answered = answered_in(plan(layout))
     queries = answered.sums.queries

@@ -12,7 +12,7 @@ from flint import arb
 
 from leastnoise.entropy.base import NEAR, TINY, Block, Sampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform, OrderedUniforms, decide
-from leastnoise.entropy.quantiles import ETA, EXPONENTIAL, WORD_BITS
+from leastnoise.entropy.smooth_quantiles import ETA, EXPONENTIAL, WORD_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,11 +18,11 @@ from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic, expect_claim
 from leastnoise.tables.answers.noisy import FINEST_GRID, NoisyAnswer, NoisyPart, check_draw
 from leastnoise.tables.layout.layout import share_parts
-from leastnoise.tables.noise import shared_draws
+from leastnoise.tables.noise import budget_shares, shared_draws
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.draw_search import search_draws
 from leastnoise.tables.noise.errors import noise_errors
-from leastnoise.tables.noise.joint_budget import split_noise
+from leastnoise.tables.noise.joint_scaling import split_noise
 from leastnoise.tables.results.table import table_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Plain:
     """The answer to all queries of a spec that no other kind serves; some may share draws."""
 
     layouts: SpecLayout
-    queries: tuple[shared_draws.DrawQuery, ...]
+    queries: tuple[budget_shares.DrawQuery, ...]
 
     shares_draws: ClassVar[bool] = True
 
@@ -117,7 +117,7 @@ class Plain:
         layouts = shared_draws.find_layouts(queries, claim.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
-        share = stated = shared_draws.share_budget(spec.budget, queries)
+        share = stated = budget_shares.share_budget(spec.budget, queries)
         if reading.certificate.rule == COMPOSED:
             # the claim's ε is the cost of its noise if released alone; its δ is the share
             stated = replace(share, epsilon=claim.budget.epsilon)
@@ -127,7 +127,7 @@ class Plain:
         if claim.budget != share and spec.privacy.rho is None:
             known = reading.splits
             split = _split(claim, share) if known is None else known[tuple(labels)]
-        shares = tuple(shared_draws.share_budget(spec.budget, (query,)) for query in queries)
+        shares = tuple(budget_shares.share_budget(spec.budget, (query,)) for query in queries)
         baselines = tuple(
             Baselines.of(query.layouts, budget, spec.compositions, known=reading.known)
             for query, budget in zip(queries, shares, strict=True)

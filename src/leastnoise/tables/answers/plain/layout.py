@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.layout import choices
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
+from leastnoise.tables.layout import components
+from leastnoise.tables.layout.boundings import from_limits
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, PERSON_COUNTS, LayoutError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.base import Answer
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Component
@@ -76,18 +77,18 @@ def _of_part(
 
     needs_of_part = [asked[index] for index in places]
     ways = list_boundings(spec, query, shaped([needs for _, needs in needs_of_part]))
-    in_norm = any(not isinstance(bounding, FirstCells | InCells) for bounding in ways)
+    in_norm = any(not isinstance(bounding, OnceInCells | InCells) for bounding in ways)
     in_norm = in_norm or any(
         isinstance(bounding, InCells) and bounding.by_number for bounding in ways
     )
-    needs = choices.center_sums(spec, query, needs_of_part, in_norm=in_norm)
+    needs = components.center_sums(spec, query, needs_of_part, in_norm=in_norm)
     shape = shaped(needs)
     ways = list_boundings(spec, query, shape)
-    if parted := choices.split_row_count(spec, query, needs, ways, shape.numbers):
+    if parted := components.split_row_count(spec, query, needs, ways, shape.numbers):
         shape = shaped(parted)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
-    return keep_feasible(shape, choices.add_full_boundings(ways, shape.numbers))
+    return keep_feasible(shape, from_limits.add_full_boundings(ways, shape.numbers))

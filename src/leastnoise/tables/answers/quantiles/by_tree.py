@@ -37,7 +37,7 @@ from leastnoise.tables.answers.unlisted.groups import (
     groups_on_page,
 )
 from leastnoise.tables.answers.unlisted.search import GroupSizes, split_budget
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.noise.trees import find_tree, measure_table, tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import FLIP, TREE
@@ -315,9 +315,9 @@ class ByTreeAndThreshold(TreePlan):
         return next(filter(None, wrong), None)
 
 
-def _limits_of(layout: QuantileLayout) -> FewGroups:
+def _limits_of(layout: QuantileLayout) -> InUnlistedGroups:
     """The bounding of a unit in unlisted groups."""
-    if not isinstance(layout.histogram.bounding, FewGroups):
+    if not isinstance(layout.histogram.bounding, InUnlistedGroups):
         raise TypeError("a unit is in few of the groups that nobody listed")
     return layout.histogram.bounding
 

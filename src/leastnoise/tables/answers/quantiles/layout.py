@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.layout import found_bounds, missing
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.from_limits import bound_groups, most_rows
 from leastnoise.tables.layout.boundings.in_cells import InCells
-from leastnoise.tables.layout.choices import bound_groups, most_rows
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, MAX_ROWS, LayoutError
 from leastnoise.tables.layout.quantile_layout import WeighedQuantiles, WholeRowQuantiles
@@ -120,7 +120,7 @@ class QuantilesByChance(QuantileKind):
 
     def find_plan_type(self) -> type[QuantilePlan]:
         """The class of plans of quantiles that chance chooses."""
-        from leastnoise.tables.answers.quantiles.answer import ByChance  # noqa: PLC0415  (0.5 s)
+        from leastnoise.tables.answers.quantiles.by_chance import ByChance  # noqa: PLC0415  (0.5 s)
 
         return ByChance
 
@@ -184,7 +184,7 @@ class QuantilesOfUnlisted(QuantileKind):
         """Bound the number of a unit's groups, and of its rows in each group."""
         _check_counts(counted)
         if counted.by_row:
-            return replace(counted, bounding=FewGroups(groups=1, per_group=1))
+            return replace(counted, bounding=InUnlistedGroups(groups=1, per_group=1))
         bounding = bound_groups(limits_of(spec, query, counted.axes[:-1]), counts_rows=True)
         if isinstance(bounding, str):
             raise LayoutError(bounding)

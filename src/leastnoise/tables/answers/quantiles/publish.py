@@ -11,7 +11,7 @@ import numpy as np
 
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
+from leastnoise.mechanism.permute_and_flip import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.rounding import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.unlisted.publish import (
@@ -56,8 +56,8 @@ def publish_by_chance(
 ) -> Table:
     """The quantiles of each group, chosen from exact `counts`, shape (groups · candidates,).
 
-    The counts are the output of `bounding.query_vector` for the layout's histogram, in units of
-    2^−bits. `stated` has the published error in rows of each quantile, by column.
+    The counts are the result of `integer_vectors.query_vector` for the layout's histogram, in units
+    of 2^−bits. `stated` has the published error in rows of each quantile, by column.
     """
     unit = 2**layout.histogram.bits
     groups = counts.reshape(layout.cells, -1).tolist()

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
-from leastnoise.tables.layout.choices import list_cell_boundings
+from leastnoise.tables.layout.boundings.from_limits import list_cell_boundings
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.layout.lay_out import shape_of
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.layout.unit_groups import limits_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.registry import ParsedQuery
@@ -85,12 +85,12 @@ class SelectionQueries(QueryKind):
         if groups.dimension > MAX_DIMENSION:
             raise LayoutError(f"Expected at most {MAX_DIMENSION:,} groups, got {groups.cells:,}.")
         known = list_cell_boundings(limits_of(spec, query, groups.axes), groups.numbers)
-        few = [bounding.most for bounding in known if isinstance(bounding, FirstCells)]
+        few = [bounding.most for bounding in known if isinstance(bounding, OnceInCells)]
         most = min([groups.cells, *few])
         limits = [most]
         if 1 < most < query.top <= _TIMES_AS_MANY * most:
             limits.append(groups.cells)
-        return (tuple(replace(shape, bounding=FirstCells(most=limit)) for limit in limits),)
+        return (tuple(replace(shape, bounding=OnceInCells(most=limit)) for limit in limits),)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""

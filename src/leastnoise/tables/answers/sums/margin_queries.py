@@ -30,9 +30,9 @@ from leastnoise.tables.answers.sums.problems import (
 )
 from leastnoise.tables.layout.axes import Bins
 from leastnoise.tables.layout.boundings.bounding import ONE_ROW
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.boundings.in_ball import InBall
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import groups_of_unit
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.registry import ParsedQuery
@@ -183,7 +183,7 @@ def in_one_cell(layout: Layout) -> bool:
     bounding, numbers = layout.bounding, layout.numbers
     if not numbers.counts or numbers.each > 1:
         return False
-    return _is_of_a_row(layout) or (isinstance(bounding, FirstCells) and bounding.most == 1)
+    return _is_of_a_row(layout) or (isinstance(bounding, OnceInCells) and bounding.most == 1)
 
 
 def every_row_counts(layout: Layout) -> bool:
@@ -357,7 +357,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
             "margins. Give max_rows, such as max_rows = 1."
         )
     chosen = min(bounded, key=lambda bounding: bounding.l1(shape.numbers))
-    if shape.numbers.persons and not (isinstance(chosen, FirstCells) and chosen.most == 1):
+    if shape.numbers.persons and not (isinstance(chosen, OnceInCells) and chosen.most == 1):
         return (
             "A person in several groups would count several times in their total. Give max_groups "
             '= 1, or ask for "count" with margins and for count_units in another query.'

@@ -34,7 +34,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
 )
 from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import MAX_DIMENSION
-from leastnoise.tables.noise.joint_budget import scale_together
+from leastnoise.tables.noise.joint_scaling import scale_together
 from leastnoise.workloads.marginal import (
     best_shares,
     choose_loss,

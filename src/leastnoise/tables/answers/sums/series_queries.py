@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.registry import ParsedQuery

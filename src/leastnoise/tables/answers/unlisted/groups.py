@@ -26,7 +26,7 @@ from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
 from leastnoise.tables.noise.shared_draws import find_layouts
@@ -142,7 +142,7 @@ def check_threshold(
     fits = (
         (claim.budget == share, "its budget is not the share that follows from its importance"),
         (
-            isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
+            isinstance(bounding, InUnlistedGroups) and claim.groups == bounding.groups,
             "it is about units in another number of groups",
         ),
         (claim.reach == reach, f"a unit adds {reach:,} to the count that decides"),

@@ -26,7 +26,7 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
 from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
 from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
     fits = (
         (claim.budget == share, "its budget is not the share that follows from its importance"),
         (
-            isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
+            isinstance(bounding, InUnlistedGroups) and claim.groups == bounding.groups,
             "it is about units in another number of groups",
         ),
         (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import axes_of
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
-from leastnoise.tables.layout.choices import bound_groups
+from leastnoise.tables.layout.boundings.from_limits import bound_groups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.layout.lay_out import find_bits, shape_of
 from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.unit_groups import limits_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.registry import ParsedQuery
@@ -102,7 +102,7 @@ def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
     summed in addition.
     """
     by_row, rows = spec.privacy.by_row, Component(kind="count")
-    bounding: FewGroups | str = FewGroups(groups=1, per_group=1)
+    bounding: InUnlistedGroups | str = InUnlistedGroups(groups=1, per_group=1)
     if not by_row:
         limits = limits_of(spec, query, axes_of(spec, query))
         counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())

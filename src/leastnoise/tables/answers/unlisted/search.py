@@ -27,7 +27,7 @@ from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.layout.layout import MAX_UNITS
 from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 
@@ -237,7 +237,7 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
     Raises Refused if no certificate is proved.
     """
     bounding = layout.bounding
-    if not isinstance(bounding, FewGroups) or layout.counted is None:
+    if not isinstance(bounding, InUnlistedGroups) or layout.counted is None:
         raise TypeError("a query whose groups nobody listed has a limit on the groups of a unit")
     claims = _find_claims(
         layout.sensitivities, bounding.groups, layout.counted, budget, layout.neighbours,
@@ -363,7 +363,7 @@ def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
     None if no such noise is proved.
     """
     bounding = layout.bounding
-    if not isinstance(bounding, FewGroups) or layout.counted is None:
+    if not isinstance(bounding, InUnlistedGroups) or layout.counted is None:
         return None
     claim = _plain_claim(
         bounding.l1(layout.numbers) / bounding.groups, bounding.groups, layout.counted, budget,

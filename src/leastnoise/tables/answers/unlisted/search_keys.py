@@ -24,7 +24,7 @@ from leastnoise.tables.answers.unlisted.search import (
     find_least,
     publication_chance,
 )
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ Bend is the power by which this growth sets in. Part is the share of δ/k in eac
 def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
     """The best certificate for the keys of a layout. Raises Refused if no certificate is proved."""
     bounding = layout.bounding
-    if not isinstance(bounding, FewGroups):
+    if not isinstance(bounding, InUnlistedGroups):
         raise TypeError("a unit is in few of the groups that nobody listed")
     certificate = find_chances(budget, bounding.groups, layout.neighbours)
     if certificate is None:

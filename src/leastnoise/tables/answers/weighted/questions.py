@@ -34,8 +34,8 @@ from leastnoise.guarantees.strategy import (
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
 from leastnoise.tables.layout.boundings.bounding import ONE_ROW
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.values import MAX_TEXT
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.boundings.bounding import Bounding
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import Layout, SpecLayout
-    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.noise.budget_shares import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.values import Edge, Key
@@ -366,7 +366,7 @@ def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
 def _adds_one(cells: Layout) -> bool:
     """True if a unit adds 1 to at most one cell, and nothing to the others."""
     bounding = cells.bounding
-    in_one = isinstance(bounding, FirstCells) and bounding.most == 1
+    in_one = isinstance(bounding, OnceInCells) and bounding.most == 1
     return in_one or (cells.by_row and bounding == ONE_ROW)
 
 
@@ -382,7 +382,7 @@ def rows_of(cells: Layout) -> int:
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """Choose the bounding with the fewest rows of a unit in all cells, or return a problem."""
-    bounded = [bounding for bounding in ways if isinstance(bounding, FirstCells | InCells)]
+    bounded = [bounding for bounding in ways if isinstance(bounding, OnceInCells | InCells)]
     if not bounded:
         return (
             "Nothing in [contribution] bounds how many rows of one person are in sums of cells. "

@@ -6,11 +6,12 @@ beyond its limits. A shift is the change of the query's numbers by one person.
 | file | content |
 |---|---|
 | `base` | the numbers of a query, and the interface to their shifts by one unit |
-| `first_cells` | a person counts once in each of a few cells |
+| `once_in_cells` | a person counts once in each of a few cells |
 | `in_cells` | limits on the size of a person's numbers in a cell, and in all cells |
 | `in_ball` | a limit on the length of a person's vector |
-| `few_groups` | limits on groups whose keys nobody listed |
+| `in_unlisted_groups` | limits on groups whose keys nobody listed |
 | `bounding` | any of these |
+| `from_limits` | the boundings that the limits of a spec ask for |
 
 Notation: a query has several cells, with the same numbers in each. Every row is in one cell, and
 its numbers are in [−1, 1]. M_j is the largest size of a person's numbers in cell j. A person with

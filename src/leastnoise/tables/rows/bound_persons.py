@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Self, final
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout.boundings.first_cells import FirstCells
 from leastnoise.tables.layout.boundings.in_ball import InBall
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.once_in_cells import OnceInCells
 from leastnoise.tables.rows.cells import CELL, UNIT, Summand, scatter, summands_of
 from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.rows.row_sums import BELOW_ONE, row_sums
@@ -87,7 +87,7 @@ class Part:
     @property
     def counts_once(self) -> bool:
         """True if a person counts 1 in each of a few cells."""
-        return isinstance(self.layout.bounding, FirstCells)
+        return isinstance(self.layout.bounding, OnceInCells)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -123,7 +123,7 @@ class Part:
         The number is None if a person can be in every cell.
         """
         bounding = self.layout.bounding
-        if isinstance(bounding, FirstCells):
+        if isinstance(bounding, OnceInCells):
             most = bounding.most if bounding.most < self.layout.cells else None
             return (self.names[0] if self.layout.components[0].column else ""), most
         most = bounding.first if isinstance(bounding, InCells) else None
@@ -268,7 +268,7 @@ def _bounded_totals(
     If a cell's last number L counts rows without a value, the size of the cell is max|I| of the
     other numbers plus L. That is the gauge of its body, and no more than the sum over its rows,
     since each row adds to only one of the two. One factor shrinks both, and so their sum. At last L
-    is converted to units of 1/w (`layout.choices`) as ⌊L·w⌋. That is L·w unless L was shrunk,
+    is converted to units of 1/w (`layout.components`) as ⌊L·w⌋. That is L·w unless L was shrunk,
     because w is a multiple of 2^−8, and 2^8 divides a row's integer. L·w is an exact float, below
     2^29 (`find_bits`).
     """

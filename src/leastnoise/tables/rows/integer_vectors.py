@@ -13,9 +13,10 @@ import narwhals as nw
 import numpy as np
 
 from leastnoise.tables.layout.axes import Nearest
-from leastnoise.tables.layout.boundings.few_groups import FewGroups
 from leastnoise.tables.layout.boundings.in_ball import InBall
 from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
+from leastnoise.tables.rows.bound_persons import Part, person_vectors
 from leastnoise.tables.rows.cells import (
     CELL,
     Summand,
@@ -28,7 +29,6 @@ from leastnoise.tables.rows.cells import (
 )
 from leastnoise.tables.rows.conditions import condition_totals
 from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
-from leastnoise.tables.rows.persons import Part, person_vectors
 from leastnoise.tables.rows.row_sums import (
     read_totals,
     sums_of_rows,
@@ -165,7 +165,7 @@ def _batch_vectors(
     result of `copy_columns`.
     """
     first = layouts[0]
-    if any(isinstance(layout.bounding, FewGroups) for layout in layouts):
+    if any(isinstance(layout.bounding, InUnlistedGroups) for layout in layouts):
         raise TypeError("groups that nobody listed have no vector: see `exact`")
     if first.conditions:
         return [condition_totals(engine, spec, first, salt=salt)]

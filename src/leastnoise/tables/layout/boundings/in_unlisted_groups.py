@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FewGroups(Shifts):
+class InUnlistedGroups(Shifts):
     """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
 
     Each group has its own draw of noise, so the sensitivities are about one group's row. Counts of
@@ -48,9 +48,9 @@ class FewGroups(Shifts):
         return self.groups
 
     @property
-    def replaced(self) -> ReplacedInFewGroups:
+    def replaced(self) -> ReplacedInUnlistedGroups:
         """The shifts by one unit that is replaced by another."""
-        return ReplacedInFewGroups(within=self)
+        return ReplacedInUnlistedGroups(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
         """The largest integer of a unit in one coordinate, and in all its groups together.
@@ -96,7 +96,7 @@ class FewGroups(Shifts):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReplacedInFewGroups(Shifts):
+class ReplacedInUnlistedGroups(Shifts):
     """The shifts where one unit with the limits `within` is replaced by another.
 
     A replacement counts as two shifts: the old unit is removed, and the new one is added. The
@@ -104,7 +104,7 @@ class ReplacedInFewGroups(Shifts):
     both shifts, in all groups.
     """
 
-    within: FewGroups
+    within: InUnlistedGroups
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """The sensitivities of one group's row where a unit is added or removed."""

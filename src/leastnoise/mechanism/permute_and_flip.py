@@ -15,7 +15,7 @@ import numpy as np
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import WORD_BITS
 from leastnoise.entropy.lazy import LazyMagnitude, LazyUniform, decide
-from leastnoise.entropy.quantiles import EXPONENTIAL
+from leastnoise.entropy.smooth_quantiles import EXPONENTIAL
 from leastnoise.entropy.source import Entropy, SystemEntropy
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ IN_EVERY_CELL = "is counted in every cell that they are in"
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FirstCells(Shifts):
+class OnceInCells(Shifts):
     """A person adds 1 to at most `most` of the cells that they are in, and 0 to the others.
 
     If the person is in too many cells, the cells with the smallest hashes count. The hashes have a

@@ -1,0 +1,153 @@
+"""Quantiles that are chosen by permute-and-flip among the candidates of a column.
+
+Permute-and-flip chooses among parts of candidates: each candidate is cut into the same number of
+parts.
+
+notation: a draw of rate λ chooses among B parts, and the chosen part is s rows off the true rank.
+Then P(s > ln(B/β)/λ) <= β, since some part is 0 rows off, and any other part has to beat it
+(theory/release.md §10).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.answers.base import Sentence, Topic, expect_claim
+from leastnoise.tables.answers.quantiles.by_tree import NEAREST
+from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
+from leastnoise.tables.answers.quantiles.publish import publish_by_chance, publish_in_groups
+from leastnoise.tables.layout.layout import MAX_ROWS
+from leastnoise.tables.spec.query import FLIP
+from leastnoise.tables.statistics.quantiles import ROWS_95
+from leastnoise.workloads.ranks import MISSED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from leastnoise.certificate.plan import Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.base import Totals
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
+    from leastnoise.tables.results.table import Table
+
+_CHOSEN = (
+    "A quantile{which} has no added noise and no interval of values. Its error is bounded in rows "
+    "only, because the distance between the values of two rows depends on the data."
+)
+_MOST_PARTS = 4096
+"""The most parts of all candidates together.
+
+Parts break ties in nested draws. More parts would only make errors larger.
+"""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByChance(QuantilePlan):
+    """Quantiles that are chosen by permute-and-flip; the certificate is about one release.
+
+    `beside_trees` is True if the same release has quantiles by a tree.
+    """
+
+    certificate: QuantileCertificate
+    beside_trees: bool = False
+
+    chosen_by: ClassVar[str] = FLIP
+    how: ClassVar[str] = "permute-and-flip"
+
+    @staticmethod
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
+        """The certificate of the choices of all quantiles, which follows from the spec alone."""
+        return _claim(layout, share.epsilon / releases)
+
+    @classmethod
+    def read(cls, asked: Asking, claim: Claim) -> ByChance:
+        """Read the quantiles. Reject any certificate that differs from the result of `find`."""
+        layout, releases = asked.layout, asked.releases
+        why = (
+            f"Query {layout.label!r}: expected a certificate of the random choice of its quantiles."
+        )
+        claim = expect_claim(claim, QuantileCertificate, why)
+        if claim != cls.find(layout, asked.share, releases):
+            raise CertificateRejected("The quantiles are not chosen as the spec implies.")
+        whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
+        return cls(layout=layout, budget=whole, certificate=claim, beside_trees=asked.beside_trees)
+
+    def rows_off(self, index: int) -> float:
+        """A bound, with probability 95 %, on the error in rows of the quantile at `index`."""
+        claim = self.certificate
+        path = list(_path(claim, index))
+        missed = MISSED / len(path)
+        parts = claim.candidates * claim.parts
+        return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
+
+    def describe_draw(self) -> list[str]:
+        """Sentences about the candidates, and about the rounds in which quantiles are chosen."""
+        claim, count = self.certificate, len(self.layout.statistics)
+        if not claim.nested:
+            return [NEAREST]
+        depths = 1 + max(choice.depth for choice in claim.choices)
+        column = self.layout.candidates.column
+        rounds = f"The {count} quantiles of {column} are chosen in {depths} rounds"
+        return [NEAREST, f"{rounds}, each between quantiles of the rounds before."]
+
+    def describe_values(self) -> Iterator[Sentence]:
+        """A sentence that explains why a quantile has no interval of values."""
+        which = " that is chosen by chance" if self.beside_trees else ""
+        yield Sentence(Topic.VALUES, _CHOSEN.format(which=which))
+
+    def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
+        return (
+            f"No noise is added to a quantile: it is chosen by chance among "
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}, most likely a candidate near "
+            f"the true rank. With 95 % its error in rows of its group is at most: {rows}. No "
+            "interval of values exists."
+        )
+
+    def own_record(self) -> dict[str, Any]:
+        """The fields `parts` (how many a candidate has) and `nested` (choices in rounds)."""
+        return {"parts": self.certificate.parts, "nested": self.certificate.nested}
+
+    @property
+    def may_state(self) -> Mapping[str, float]:
+        """The error of each quantile in rows, by the column that publishes it."""
+        return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """Choose the quantiles of each group, with fresh randomness for each choice.
+
+        Unlisted groups are the groups of the query's other part, which was drawn before.
+        """
+        layout, claim, stated = self.layout, self.certificate, self.may_state
+        if not layout.unlisted:
+            return [publish_by_chance(layout, claim, *totals.cells, stated=stated)]
+        published = totals.drawn[layout.name]
+        return [publish_in_groups(layout, claim, *totals.groups, published, stated=stated)]
+
+
+def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
+    cells = layout.candidates.cells
+    return QuantileCertificate.best(
+        epsilon=epsilon,
+        levels=tuple(asked.level for asked in layout.statistics),
+        candidates=cells,
+        parts=max(2, 1 << (_MOST_PARTS // cells).bit_length() - 1) if cells <= _MOST_PARTS else 2,
+        groups=MAX_ROWS if layout.unlisted else layout.cells,
+        reach=layout.reach,
+        neighbours=layout.neighbours,
+    )
+
+
+def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
+    """Yield a choice's index, and indices of earlier choices on which it depends, latest first."""
+    choices = claim.choices
+    at: int | None = index
+    while at is not None:
+        yield at
+        ends = [end for end in (choices[at].below, choices[at].above) if end is not None]
+        at = max(ends, key=lambda end: choices[end].depth, default=None)
