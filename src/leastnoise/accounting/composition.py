@@ -129,9 +129,12 @@ class Composition:
     ) -> tuple[Interval, ...]:
         """Enclose the smallest type II error of any test, for each type I error.
 
-        A test decides from the outputs if a record is in the data. The two hypotheses give
-        different curves for Poisson samples only. If T(α) is the smallest type II error, the
-        intervals get narrower with more `epsilons` near the ε with e^ε = −T′(α);
+        A test decides from the outputs if a record is in the data. Its type I error is the
+        probability of rejecting a true null hypothesis, its type II error the probability of
+        keeping a false one. The two hypotheses give different curves for Poisson samples only.
+
+        Let T(α) be the smallest type II error at the type I error α, and T′ the slope of T. The
+        intervals get narrower with more `epsilons` near the ε with e^ε = −T′(α).
         `accounting.curves` has the formulas.
 
         Args:
@@ -185,8 +188,9 @@ class Composition:
 
         Args:
             delta: Privacy budget δ, 0 ≤ δ < 1, as an exact decimal or a float.
-            accuracy: The search ends once the width of the interval, relative to ε, is at most
-                this, or at the lattice of `points_per_std`. With 0 that lattice is always used.
+            accuracy: The width of the interval, relative to ε, at which the search ends. It also
+                ends at the finest lattice, which follows from `points_per_std`; with 0 it always
+                goes that far.
 
         Returns:
             An interval that contains ε(delta); `upper` is guaranteed.
@@ -216,7 +220,10 @@ class Composition:
         return self._by_lattices(wanted, float(enough))
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
-        """Enclose ε(delta) by moment generating functions; None if that takes too many nodes."""
+        """Enclose ε(delta) by moment generating functions.
+
+        None for a delta below 1e-300, and where `MomentSum.for_delta` is None.
+        """
         least_delta = Fraction(1, 10**300)  # below it, δ nears the end of the floats' range
         if delta < least_delta:
             return None
@@ -228,7 +235,7 @@ class Composition:
         return enclose_between(low, high, delta)
 
     def _by_lattices(self, delta: Fraction, accuracy: float) -> Interval:
-        """Enclose ε(delta) by lattices that are no finer than `accuracy` needs."""
+        """Enclose ε(delta) by lattices of the losses that are no finer than `accuracy` needs."""
         coarser = coarsest_factor(self.parts, self.points_per_std)
         while True:
             find = partial(self._enclose_direction, delta, coarser=coarser)
@@ -279,8 +286,9 @@ class Composition:
 def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
     """The convolution of the parts, and the approximate ε at which its δ is `delta`.
 
-    `parts_at` returns the parts for a tilt. The search is no part of the proof. Raises
-    NotApplicable if the probability of an infinite loss is `delta` or more.
+    `parts_at` returns the parts for a tilt c: their losses z are weighted by e^(cz)
+    (balls/convolution.py). The search is no part of the proof. Raises NotApplicable if the
+    probability of an infinite loss is `delta` or more.
     """
     parts = parts_at(0.0)
     left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)
@@ -334,7 +342,10 @@ def _false_position(
     left: tuple[float, float],
     right: tuple[float, float],
 ) -> float:
-    """The root between the points `left` and `right`, pairs (ε, excess), by the Illinois method."""
+    """The root of `excess` between the points `left` and `right`, by the Illinois method.
+
+    A point is a pair (ε, excess).
+    """
     (low, above), (high, below) = left, right
     for _ in range(60):
         middle = low + (high - low) * above / (above - below)

@@ -1,7 +1,9 @@
 """Convert a guarantee to another notion: pure privacy, zCDP, RDP, GDP and (ε, δ).
 
-notation (theory/accounting.md §5): pure ε₀; ρ-zCDP; (α, τ)-RDP; μ-GDP; (ε, δ). All statements are
-about the same neighbours as before, add-remove or replace-one.
+Notation (theory/accounting.md §5): ε₀ is the ε of pure privacy, ρ the parameter of zCDP, and μ the
+parameter of GDP. In (α, τ)-RDP, α > 1 is the order of the Rényi divergence and τ the bound on it.
+N(m, 1) is the normal law with mean m, Φ the distribution function of N(0, 1), and (x)₊ = max(x, 0).
+All statements are about the same neighbours as before, add-remove or replace-one.
 
 Every result states its nature. EXACT: some mechanism with the given guarantee attains the number,
 so no smaller number holds for all such mechanisms. UPPER_BOUND: the number holds for all, but a
@@ -44,7 +46,7 @@ class Nature(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """An interval that contains the converted number; `value.upper` is guaranteed.
+    """An interval that contains the converted number; the guarantee holds with its upper end.
 
     Attributes:
         value: The interval.
@@ -57,7 +59,7 @@ class Converted:
 
 
 def delta_of_pure(pure: Exact, *, epsilon: Exact) -> Converted:
-    """The δ(epsilon) of ε₀-privacy: (e^ε₀ − e^ε)₊/(1 + e^ε₀), attained by randomized response.
+    """The δ(ε) that ε₀-privacy implies: (e^ε₀ − e^ε)₊/(1 + e^ε₀), attained by randomized response.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -81,7 +83,7 @@ def delta_of_pure(pure: Exact, *, epsilon: Exact) -> Converted:
 
 
 def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Converted:
-    """The δ(epsilon) of (ε₀, δ₀)-privacy: δ₀ + (1 − δ₀)(e^ε₀ − e^ε)₊/(1 + e^ε₀).
+    """The δ(ε) that (ε₀, δ₀)-privacy implies: δ₀ + (1 − δ₀)(e^ε₀ − e^ε)₊/(1 + e^ε₀).
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -106,7 +108,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 
 
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
-    """The ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is negative.
+    """The ε(δ) that ε₀-privacy implies: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is negative.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -129,7 +131,7 @@ def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
 
 
 def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
-    """The largest Rényi divergence τ of `order` α under ε₀-privacy.
+    """The largest Rényi divergence τ of order α that ε₀-privacy allows.
 
     It is log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀), attained by
     randomized response.
@@ -154,7 +156,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 
 
 def zcdp_of_pure(pure: Exact) -> Converted:
-    """The ρ = ε₀²/2 of zCDP that ε₀-privacy implies.
+    """A ρ for which ε₀-privacy implies ρ-zCDP: ε₀²/2.
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -175,9 +177,9 @@ def zcdp_of_pure(pure: Exact) -> Converted:
 
 
 def gdp_of_pure(pure: Exact) -> Converted:
-    """The μ = −2Φ⁻¹(1/(1 + e^ε₀)) that ε₀-privacy implies.
+    """The smallest μ for which ε₀-privacy implies μ-GDP: −2Φ⁻¹(1/(1 + e^ε₀)).
 
-    Randomized response attains it, as the sign of N(±μ/2, 1).
+    Randomized response attains it: its output is the sign of a draw from N(μ/2, 1) or N(−μ/2, 1).
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -208,7 +210,7 @@ def gdp_of_pure(pure: Exact) -> Converted:
 
 
 def delta_of_gdp(mu: Exact, *, epsilon: Exact) -> Converted:
-    """The δ(epsilon) of μ-GDP: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ).
+    """The δ(ε) that μ-GDP implies: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ).
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -228,7 +230,7 @@ def delta_of_gdp(mu: Exact, *, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
-    """The ε(delta) of μ-GDP, the inverse of `delta_of_gdp`.
+    """The ε(δ) that μ-GDP implies, the inverse of `delta_of_gdp`.
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -246,7 +248,7 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 
 
 def zcdp_of_gdp(mu: Exact) -> Converted:
-    """The ρ = μ²/2 of zCDP that μ-GDP implies, attained by N(μ, 1) against N(0, 1).
+    """The smallest ρ for which μ-GDP implies ρ-zCDP: μ²/2, attained by N(μ, 1) and N(0, 1).
 
     Args:
         mu: μ, 0 < μ <= 700.
@@ -264,7 +266,7 @@ def zcdp_of_gdp(mu: Exact) -> Converted:
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
-    """The τ = αρ that ρ-zCDP implies at `order` α, attained by Gaussian noise.
+    """The smallest τ for which ρ-zCDP implies (α, τ)-RDP: αρ, attained by Gaussian noise.
 
     Args:
         rho: ρ, 0 < ρ <= 700.
@@ -283,7 +285,7 @@ def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
 
 
 def delta_of_rdp(tau: Exact, *, order: Exact, epsilon: Exact) -> Converted:
-    """The bound on δ(epsilon) that (α, τ)-RDP implies: e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, at most 1.
+    """The bound on δ(ε) that (α, τ)-RDP implies: e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, at most 1.
 
     Args:
         tau: τ, 0 < τ <= 700.
@@ -304,7 +306,7 @@ def delta_of_rdp(tau: Exact, *, order: Exact, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
-    """The ε at which `delta_of_rdp` gives `delta`, or 0 if that ε is negative.
+    """The bound on ε(δ) that (α, τ)-RDP implies: the ε at which `delta_of_rdp` is δ, at least 0.
 
     Args:
         tau: τ, 0 < τ <= 700.
@@ -322,7 +324,7 @@ def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
 
 
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
-    """The smallest `delta_of_rdp` over orders α with τ = αρ.
+    """The bound on δ(ε) that ρ-zCDP implies: the smallest `delta_of_rdp` over all α, with τ = αρ.
 
     The best order is searched in floats; the bound holds for any order.
 
@@ -341,7 +343,7 @@ def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
-    """The smallest `epsilon_of_rdp` over orders α with τ = αρ.
+    """The bound on ε(δ) that ρ-zCDP implies: the smallest `epsilon_of_rdp` over all α, τ = αρ.
 
     The best order is searched in floats; the bound holds for any order.
 
@@ -372,6 +374,7 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
 
 
 def _first(guess: float, direction: int, proved: Callable[[float], bool]) -> float:
+    """The first float that `proved` accepts, at ever larger steps from `guess` in `direction`."""
     margins = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
     for margin in margins:
         candidate = guess * (1 + direction * margin)

@@ -1,4 +1,9 @@
-"""ε(δ) and trade-off curves, computed from a δ(ε) that is only known within bounds."""
+"""ε(δ) and trade-off curves, computed from a δ(ε) that is only known within bounds.
+
+Notation: A and B are the laws of the outputs under the null hypothesis and under the alternative of
+a test. δ_AB(ε) is the largest A(S) − e^ε B(S) over sets S of outputs. T(α) is the smallest type II
+error of a test whose type I error is α.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +101,10 @@ def no_epsilon() -> NotApplicable:
 
 
 def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
-    """The largest ε, searched from `near`, with δ proved to be above `delta`; 0 without such ε."""
+    """The largest ε, searched from `near`, at which δ is proved to be above `delta`.
+
+    It is 0 if no such ε is found.
+    """
     if near < _LEAST_EPSILON:
         return 0.0
 
@@ -115,7 +123,7 @@ def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
 
 
 def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
-    """Approximate ln(bound/`delta`) for one of the bounds on δ, which guides the search."""
+    """Approximate ln(bound/`delta`) for the upper or the lower bound on δ; it guides the search."""
     bound = bounds.upper if upper else bounds.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR
@@ -128,12 +136,12 @@ def _log_ratio(bounds: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
 
 # Trade-off curves: the least type II error of any test, enclosed from δ(ε) at finitely many ε.
 #
-# notation: of two neighbours one is the null hypothesis, with outputs A, the other the alternative,
-# with outputs B; δ_AB(ε) = sup over sets S of A(S) − e^ε B(S). A test that rejects the null with
-# probability α although it is true (its type I error) keeps it with probability at least T(α)
-# although the alternative is true (type II). The points (α, T(α)) are the lower edge of a convex
-# set. Its tangents of slope −e^ε, for every real ε, are 1 − δ_BA(ε) − e^ε α: no test of B against A
-# gets below them. With δ_BA(−ε) = 1 − e^(−ε) + e^(−ε) δ_AB(ε),
+# Of two neighbours one is the null hypothesis, with outputs A, the other the alternative, with
+# outputs B. A test that rejects the null with probability α although it is true (its type I error)
+# keeps it with probability at least T(α) although the alternative is true (type II). The points
+# (α, T(α)) are the lower edge of a convex set. Its tangents of slope −e^ε, for every real ε, are
+# 1 − δ_BA(ε) − e^ε α: no test of B against A gets below them. With
+# δ_BA(−ε) = 1 − e^(−ε) + e^(−ε) δ_AB(ε),
 #
 # T(α) = sup over ε >= 0 of max(0, 1 − δ_BA(ε) − e^ε α, e^(−ε) (1 − δ_AB(ε) − α))
 #
@@ -158,10 +166,10 @@ class Null(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tangents:
-    """Bounds on δ_BA and on δ_AB at `epsilons`, which rise from 0.
+    """Bounds on the tangents of a trade-off curve: on δ_BA and on δ_AB at `epsilons`.
 
-    All `lower` bounds are about one pair of neighbours (A, B); the `upper` bounds hold for every
-    pair.
+    `epsilons` rise from 0. All `lower` bounds are about one pair of neighbours (A, B); the `upper`
+    bounds hold for every pair.
     """
 
     epsilons: tuple[Fraction, ...]
@@ -169,11 +177,11 @@ class Tangents:
     keeping: tuple[ProvedDelta, ...]  # δ_AB
 
     def type_two_error(self, alpha: Fraction) -> Interval:
-        """Enclose the least T(alpha) over all pairs, 0 <= alpha <= 1.
+        """Enclose the smallest type II error over all neighbours, at the type I error alpha.
 
         The tangents bound it from below. For the bound from above, take ε between two consecutive
-        `epsilons`: e^ε is at least its value at the smaller one, and δ(ε) is at least its value at
-        the larger one. Beyond the last one, 1 − δ is at most 1.
+        `epsilons`. Then e^ε is at least its value at the smaller one, and δ(ε) at least its value
+        at the larger one. Beyond the last one, 1 − δ is at most 1.
         """
         with precision():
             a = ball(alpha)
@@ -188,11 +196,15 @@ class Tangents:
 
 
 def _lines(a: arb, exps: Sequence[arb], rejected: Sequence[arb], kept: Sequence[arb]) -> list[arb]:
+    """The heights of all tangents at the type I error `a`.
+
+    `rejected` are the numbers 1 − δ_BA, `kept` the numbers 1 − δ_AB, and `exps` the numbers e^ε.
+    """
     falling = [end - exp * a for exp, end in zip(exps, rejected, strict=True)]
     return falling + [(end - a) / exp for exp, end in zip(exps, kept, strict=True)]
 
 
 def enclose_least(curves: Sequence[Tangents], alpha: Fraction) -> Interval:
-    """Enclose the least T(alpha) of all `curves`."""
+    """Enclose the smallest type II error of all `curves` at the type I error alpha."""
     errors = [curve.type_two_error(alpha) for curve in curves]
     return Interval(min(error.lower for error in errors), min(error.upper for error in errors))

@@ -1,7 +1,8 @@
-"""Clopper–Pearson bounds on a probability, proved in balls.
+"""Clopper–Pearson bounds on a probability p, proved in balls.
 
-notation: n trials, k successes, α the error level, I_p(a, b) the regularised incomplete beta
-function; P(Bin(n, p) >= k) = I_p(k, n − k + 1).
+Notation: n trials have k successes, α is the error level, and I_p(a, b) the regularised incomplete
+beta function. The number of successes exceeds k − 1 with probability P(Bin(n, p) >= k) = I_p(k, n −
+k + 1).
 
 The lower bound is a p with I_p(k, n − k + 1) <= α: if the true probability were below it, k or more
 successes would have a probability of at most α (Clopper & Pearson 1934). scipy proposes p, and

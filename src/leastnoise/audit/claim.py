@@ -41,8 +41,8 @@ class Claim:
         delta: Claimed δ.
         sensitivity: Claimed bound on the distance between neighbours.
         noise: Claimed noise, a law of this library with its scale.
-        distribution: Any other claimed noise: a function t ↦ P(X <= t) of one coordinate, with an
-            error of at most 1e-9.
+        distribution: Any other claimed noise: a function t ↦ P(X <= t) of one coordinate X of the
+            noise, with an error of at most 1e-9.
 
     Raises:
         InvalidArgument: An argument has the wrong type, or both `noise` and `distribution` are
@@ -51,7 +51,6 @@ class Claim:
     Examples:
         >>> Claim(epsilon="0.1")
         <Claim: 0.1-DP>
-
     """
 
     epsilon: FractionField = field(converter=takes(exact))

@@ -1,7 +1,8 @@
 """Events that tell two inputs apart: chosen on one half of the outputs, tested on the other.
 
-notation: P, Q the laws of the output on two neighbouring inputs; S an event; n outputs of each; p,
-q = P(S), Q(S); p₋, q₊ their Clopper–Pearson bounds.
+Notation: P and Q are the laws of the output on two neighbouring inputs, and S is an event, a set of
+outputs. p = P(S) and q = Q(S); p₋ is the Clopper–Pearson lower bound on p, and q₊ the upper bound
+on q, from n outputs on each input.
 
 (ε, δ)-DP means p <= e^ε q + δ for every S. An event that was fixed before its outputs were counted
 refutes it if p₋ > e^ε q₊ + δ. All bounds of one detector hold together, so they also give a lower
@@ -66,7 +67,7 @@ class Event:
 
     @property
     def key(self) -> tuple[str, bytes, int]:
-        """A key that distinguishes events."""
+        """A key by which equal events are recognised."""
         return self.feature.name, self.chosen.tobytes(), self.likely
 
 

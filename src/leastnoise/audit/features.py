@@ -47,7 +47,7 @@ _PHASES = 32
 
 
 def detect_distinguishing(subject: Subject) -> Finding:
-    """Run the distinguishing test."""
+    """Run the test `distinguishing`, by events with a large ratio of probabilities."""
     with np.errstate(all="ignore"):  # outputs may be inf or NaN
         features = [_cut(name, score, subject) for name, score in _scores(subject).items()]
         return judge(choose(features, subject), subject, detector="distinguishing")
@@ -74,9 +74,10 @@ def _scores(subject: Subject) -> dict[str, Score]:
 
 
 def _direction(subject: Subject) -> NDArray[np.float64]:
-    """The difference x' − x of the inputs if they are vectors, else of the outputs' medians.
+    """A direction that tells vector outputs apart, shape (dimension,).
 
-    All ones if the difference is 0.
+    It is the difference of the two inputs if they are vectors, else of the outputs' medians on
+    them; all ones if that difference is 0.
     """
     ends = subject.centres
     if ends is None:
@@ -128,7 +129,7 @@ def _quantile_indices(size: int) -> NDArray[np.intp]:
 
 
 def detect_precision(subject: Subject) -> Finding:
-    """Run the precision attack."""
+    """Run the test `precision`, by the last bits of floats."""
     features: list[Feature] = []
     with np.errstate(all="ignore"):
         for index in subject.coordinates(_FEW_COORDINATES):
@@ -140,7 +141,7 @@ def detect_precision(subject: Subject) -> Finding:
 
 
 def _finest_power(index: int) -> Feature:
-    """Label an output by the largest j for which it is a multiple of 2^j."""
+    """Label an output by the largest whole j for which one coordinate is a multiple of 2^j."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         exponent, zeros = _significand(outputs[:, index])
@@ -167,9 +168,10 @@ def _bits_left(index: int, subject: Subject) -> Feature:
 
 
 def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The exponent e of x = ±M·2^(e−53), 2^52 <= M < 2^53, and the number of trailing zeros of M.
+    """The exponent of each float, and the number of trailing zero bits of its significand.
 
-    The number is 53 for 0, NaN and ±inf.
+    A float is x = ±M·2^(e−53) with 2^52 <= M < 2^53: e is the exponent, M the significand. The
+    number of zeros is 53 for 0, NaN and ±inf.
     """
     part, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(np.ldexp(part, _SIGNIFICAND)).astype(np.int64)
@@ -181,8 +183,8 @@ def _significand(x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.i
 def _laplace_inversion(subject: Subject) -> Feature | None:
     """Label an output by the inputs from which textbook Laplace noise can reach it.
 
-    The scale is the claimed noise's, or Δ/ε. None for vectors, or if the inputs or the scale aren't
-    known.
+    The scale is the claimed noise's, or the claimed sensitivity over ε. None for vectors, or if the
+    inputs or the scale aren't known.
     """
     centres, claimed = subject.centres, _laplace_scale(subject)
     if centres is None or claimed is None or subject.dimension != 1:
@@ -212,7 +214,11 @@ def _laplace_scale(subject: Subject) -> float | None:
 
 
 def _is_reachable(y: float, x: float, scale: float) -> bool:
-    """True if y is fl(x ± fl(b·fl(ln(k/2^53)))) for a whole k near the likeliest one."""
+    """True if textbook Laplace noise, computed in floats, takes the input `x` to exactly `y`.
+
+    That is, y = fl(x ± fl(scale·fl(ln(k/2^53)))) for a whole k, where fl rounds to a float. Only
+    some k near the likeliest are tried.
+    """
     size = abs(y - x)
     if not math.isfinite(size):
         return False
@@ -232,7 +238,7 @@ def _is_reachable(y: float, x: float, scale: float) -> bool:
 
 
 def detect_reachability(subject: Subject) -> Finding:
-    """Run the reachability attack."""
+    """Run the test `reachability`, by outputs that only one input can produce."""
     features: list[Feature] = []
     with np.errstate(all="ignore"):
         for index in subject.coordinates(_FEW_COORDINATES):
@@ -287,7 +293,11 @@ def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
 
 
 def _phase(index: int, step: float) -> Feature:
-    """Label an output y by y/step modulo 1, in 32nds, with a separate label for exactly 0."""
+    """Label an output by one coordinate's position between neighbouring multiples of `step`.
+
+    The label is the coordinate over `step`, modulo 1, in 32nds, with a separate label for exactly
+    0.
+    """
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         y = outputs[:, index] / step

@@ -1,14 +1,18 @@
 """The distribution function of the claimed noise, enclosed; and bounds on its centre.
 
-It is computed in balls for families that provide P(X > t). For other families it is inverted from
-their quantiles, which are floats accurate to about 1e-10, and a user's distribution is called. In
-both cases 1e-9 is added on either side.
+Notation: P is a probability, X a coordinate of the claimed noise. A coordinate of an output is Y =
+c + X, with the unknown centre c.
+
+The distribution is computed in balls for families that provide P(X > t). For other families it is
+inverted from their quantiles, which are floats accurate to about 1e-10, and a user's distribution
+is called. In both cases 1e-9 is added on either side.
 
 A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread, for any reason,
 such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
 
-A number near the middle of the outputs is subtracted first, so that thresholds and centres are near
-0, where floats are dense: near 1e17 no float lies between two neighbouring outputs.
+A number near the middle of the outputs, the anchor, is subtracted first, so that thresholds and
+centres are near 0, where floats are dense: near 1e17 no float lies between two neighbouring
+outputs.
 
 The module also words the statements that refute the claimed noise at any centre.
 """
@@ -49,7 +53,7 @@ MANY = 0.01  # a value that at least this share of the outputs has gets threshol
 
 
 class ClaimedLaw(ABC):
-    """The distribution function P(X <= t) of a coordinate X of the claimed noise, enclosed."""
+    """The law of a coordinate X of the claimed noise, with bounds on its distribution function."""
 
     whole: bool = False
     """True if the noise is only added to whole numbers."""
@@ -71,29 +75,35 @@ class ClaimedLaw(ABC):
 
     @abstractmethod
     def _enclose(self, t: float) -> tuple[float, float]:
-        """A lower and an upper bound on P(X <= t)."""
+        """A lower and an upper bound on P(X <= t), for exact draws X of the claimed noise."""
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Bounds on P(Y <= t) for every Y within 2^-20 spreads of X."""
+        """Lower and upper bounds on P(X' <= t) for every number X' within 2^-20 spreads of X."""
         floats = 2.0**-50  # relative rounding of t = u − c, a few times 2^-53
         slack = self.spread * _ROUNDING + abs(t) * floats
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
 
     def inverse_above(self, probability: float) -> float:
-        """A u for which P(X <= u) > `probability` is certain; inf if the search fails."""
+        """A point u where P(X <= u) > `probability` is certain; inf if the search fails.
+
+        It holds for all numbers within 2^-20 spreads of X, as in `distribution`.
+        """
         return self._above(
             lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
         )
 
     def inverse_below(self, probability: float) -> float:
-        """A u for which P(X <= u) < `probability` is certain; −inf if the search fails."""
+        """A point u where P(X <= u) < `probability` is certain; −inf if the search fails.
+
+        It holds for all numbers within 2^-20 spreads of X, as in `distribution`.
+        """
         return -self._above(
             lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)
         )
 
     @abstractmethod
     def quantile(self, probability: float) -> float:
-        """The approximate u with P(X <= u) = `probability`, as a start for a search."""
+        """Approximate the point u with P(X <= u) = `probability`, as a start for a search."""
 
     def _above(self, holds: Callable[[float], bool], *, start: float) -> float:
         """A point just above the guess `start` where `holds` is True; inf if the search fails.
@@ -128,10 +138,10 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
 
 @final
 class _KnownLaw(ClaimedLaw):
-    """The law of a known family: P(X <= t) from the enclosed P(X > t), or else from quantiles.
+    """The law of a known family, from enclosures of P(X > t), or else from quantiles.
 
-    notation: Q(p) the quantile of |X|; for symmetric noise P(|X| <= t) is the largest p with Q(p)
-    <= t.
+    Let Q(p) be the quantile of |X| at the probability p. For symmetric noise P(|X| <= t) is the
+    largest p with Q(p) <= t.
     """
 
     def __init__(self, noise: Noise) -> None:
@@ -250,7 +260,7 @@ class Sample:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Centre:
-    """Bounds on c − `anchor` if outputs are c + X, X the claimed noise; low > high without such c.
+    """Bounds on the centre c of the outputs Y = c + X, minus `anchor`; low > high if no c fits.
 
     They follow from P(Y − anchor <= ends[0]) <= most and P(Y − anchor <= ends[1]) >= least.
     """
@@ -263,12 +273,12 @@ class Centre:
 
     @property
     def is_empty(self) -> bool:
-        """True if no c fits."""
+        """True if no centre fits."""
         return self.low > self.high
 
     @property
     def is_known(self) -> bool:
-        """True if some c fits, and both bounds are finite."""
+        """True if some centre fits, and both bounds are finite."""
         return -math.inf < self.low <= self.high < math.inf
 
 
@@ -296,10 +306,11 @@ def cut_points(
 
 
 def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
-    """Bounds on c from the outputs' median, if the outputs are c + X with X of the claimed law.
+    """Bounds on the centre c from the outputs' median, if the outputs are c + X.
 
     The first tenth of the outputs chooses one or two points near the median; the other outputs up
-    to these points are counted. c is whole if the noise is only added to whole numbers.
+    to these points are counted. Each of the two counts fails its bound with probability at most
+    `error`/2. c is whole if the noise is only added to whole numbers.
     """
     points = cut_points(sample.chosen, [0.5], law.beside)
     if not points:

@@ -1,17 +1,21 @@
 """Two detectors for outputs that contradict the claimed noise or the claimed sensitivity.
 
-**noise**, goodness of fit: are the outputs a fixed number plus the claimed noise? This takes far
-fewer draws than an event that refutes (ε, δ). A Gaussian for (1, 1e-5) that is 5 % too small shows
-in 10⁵ draws by P(Y > u), and in 3·10⁹ by its δ at ε = 1 (benchmarks/bench_audit.py). Thresholds u
-are quantiles of a tenth of the outputs, and P(Y > u) is counted on the others. The centre of the
-noise isn't assumed: c is enclosed by the median. The claim is refuted if no such c exists, or if no
-c in its enclosure agrees with the counts. Outputs with probability 0 refute it too: NaN, ±inf, and
-fractions if the noise is whole.
+Notation: X is a coordinate of the claimed noise, c its centre on one input and c' on the other, and
+Y a coordinate of an output.
+
+**noise**, goodness of fit: are the outputs Y a fixed number c plus the claimed noise? This takes
+far fewer draws than an event that refutes (ε, δ). A Gaussian for (1, 1e-5) that is 5 % too small
+shows in 10⁵ draws by P(Y > u), and in 3·10⁹ by its δ at ε = 1 (benchmarks/bench_audit.py).
+Thresholds u are quantiles of a tenth of the outputs, and P(Y > u) is counted on the others. The
+centre of the noise isn't assumed: c is enclosed by the median. The claim is refuted if no such c
+exists, or if no c in its enclosure agrees with the counts. Outputs with probability 0 refute it
+too: NaN, ±inf, and fractions if the noise is whole.
 
 **sensitivity**: are the outputs on two neighbouring inputs further apart than the claimed
 sensitivity? With the claimed noise, outputs are c + X on one input and c' + X on the other. Both
 centres are enclosed, each by its median, and the claim is refuted if even the nearest centres are
-further apart than Δ in its norm. Outputs without a centre for that noise refute the claim too.
+further apart than Δ in its norm, where Δ is the claimed sensitivity. Outputs without a centre for
+that noise refute the claim too.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ _MOST_DIMENSION = 1000  # of outputs whose centres are compared
 
 
 def detect_noise(subject: Subject) -> Finding:
-    """Run the test of goodness of fit."""
+    """Run the test `noise`: are the outputs a fixed number plus the claimed noise?"""
     law = claimed_law(subject.claim, subject.dimension)
     claim = noise_of(subject.claim)
     finding = Finding(
@@ -76,9 +80,10 @@ def detect_noise(subject: Subject) -> Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Threshold:
-    """A threshold u, with enclosures of P(Y > u) from the counts and from the claimed noise.
+    """A threshold u, and the probability that an output exceeds it, enclosed in two ways.
 
-    `u` is stored minus the sample's anchor.
+    `counted` encloses it from the counts, and `claimed` for the claimed noise at any centre that is
+    possible. `u` is stored minus the sample's anchor.
     """
 
     u: float
@@ -87,7 +92,7 @@ class _Threshold:
 
     @property
     def gap(self) -> float:
-        """The distance between the enclosures; at most 0 if they meet."""
+        """The distance between the two enclosures; at most 0 if they meet."""
         return max(self.claimed[0] - self.counted[1], self.counted[0] - self.claimed[1])
 
 
@@ -106,7 +111,10 @@ class _Tested:
 
     @classmethod
     def of(cls, law: ClaimedLaw, sample: Sample, error: Fraction) -> _Tested:
-        """Count the outputs above each threshold; with probability `error` some bound is wrong."""
+        """Count the outputs above each threshold.
+
+        With a probability of at most `error` some bound is wrong.
+        """
         points = cut_points(sample.chosen, _PROBABILITIES, law.beside)
         level = _level(error, len(points))
         centre = centre_of(law, sample, 2 * level)
@@ -146,7 +154,10 @@ class _Tested:
 
 
 def _level(error: Fraction, points: int) -> Fraction:
-    """The error level of each bound: two bounds per threshold, two on c, and one for `strange`."""
+    """The error level of each bound.
+
+    There are two bounds per threshold, two on the centre, and one for `strange`.
+    """
     return error / (2 * points + 3)
 
 
@@ -184,7 +195,7 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) ->
 
 
 def detect_sensitivity(subject: Subject) -> Finding:
-    """Run the test of the sensitivity."""
+    """Run the test `sensitivity`: are the two centres of the outputs too far apart?"""
     sensitivity = subject.claim.sensitivity
     law = claimed_law(subject.claim, subject.dimension)
     in_a_norm = isinstance(sensitivity, L1 | L2 | Integer)

@@ -5,13 +5,15 @@ depends on them. A violation counts as found if the probability is at least 99 %
 quantiles of outputs, so they and the counts at them vary between audits. Each is taken at its
 worst, outside which it lies with a share of the remaining 1 %.
 
+Notation: X is a coordinate of the claimed noise, Y a coordinate of an output, and c the centre: a
+mechanism that keeps its claim has Y = c + X. F is the distribution function of X.
+
 Noise on whole numbers can't be scaled slightly, because it would leave the whole numbers. The
-report states which thinner tail would be found instead. notation: F the claimed P(X <= t), about
-the centre of the noise; u a point above the centre, s = 1 − F(u), r the share of the outputs above
-u that are drawn again from those below, m = r·s, G the resulting P(Y <= t): F·(1 + m/F(u)) up to u,
-and 1 − (1 − r)(1 − F) above. The missing outputs lie below u and move the median, which encloses
-the centre. So everything is computed from G, the enclosure and the thresholds, each at its worst as
-above.
+report states which thinner tail would be found instead. u is a point above the centre, s = 1 −
+F(u), and r the share of the outputs above c + u that are drawn again from those below. Then m = r·s
+is the probability that moves, and G the distribution function of Y − c: F·(1 + m/F(u)) up to u, and
+1 − (1 − r)(1 − F) above. The missing outputs move the median, which encloses the centre. So
+everything is computed from G, the enclosure and the thresholds, each at its worst as above.
 """
 
 from __future__ import annotations
@@ -38,9 +40,11 @@ _FINER = 0.9  # shares of thinned outputs are tried from 1 down, each 0.9 times 
 def detectable_rate(
     other: float, trials: tuple[int, int], *, epsilon: float, delta: float, level: float
 ) -> float | None:
-    """The smallest p for which p₋ > e^ε q₊ + δ has a probability of 99 %, if q <= `other`.
+    """The smallest p that is found to be too large for (ε, δ)-DP, with a probability of 99 %.
 
-    `trials` are the numbers of trials for p and q. None if no p below 1 suffices.
+    p and q are the probabilities of an event on two neighbouring inputs, and q <= `other`. p is
+    found to be too large if p₋ > e^ε q₊ + δ, for the lower bound p₋ and the upper bound q₊ from
+    counts. `trials` are the numbers of trials for p and q. None if no p below 1 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -51,9 +55,10 @@ def detectable_rate(
 
 
 def detectable_above(claimed: float, trials: int, *, level: float) -> float | None:
-    """The smallest p > `claimed` whose lower bound exceeds `claimed` with probability 99.5 %.
+    """The smallest probability p that is found to be above `claimed`, with probability 99.5 %.
 
-    None if no p below 1 suffices.
+    It is found if the lower bound on p from `trials` counts exceeds `claimed`. None if no p below 1
+    suffices.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -67,9 +72,10 @@ def detectable_above(claimed: float, trials: int, *, level: float) -> float | No
 
 
 def detectable_below(claimed: float, trials: int, *, level: float, miss: float) -> float | None:
-    """The largest p < `claimed` whose upper bound is below `claimed` with probability 1 − `miss`.
+    """The largest probability p that is found to be below `claimed`, with probability 1 − `miss`.
 
-    None if no number of successes has an upper bound that low.
+    It is found if the upper bound on p from `trials` counts is below `claimed`. None if no number
+    of successes has an upper bound that low.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -82,7 +88,7 @@ def detectable_below(claimed: float, trials: int, *, level: float, miss: float) 
 def centre_reach(
     law: ClaimedLaw, *, sizes: tuple[int, int], error: Fraction, miss: float
 ) -> tuple[float, float]:
-    """The distances from the centre c down and up to its bounds by `law.centre_of`, at their worst.
+    """The distances from the centre down and up to its bounds by `law.centre_of`, at their worst.
 
     Each distance is exceeded with probability at most `miss`; it is inf without a bound. `sizes`
     are the number of outputs that choose the median, and the number that are counted.
@@ -106,11 +112,11 @@ def centre_reach(
 def least_scale(
     law: ClaimedLaw, probabilities: list[float], *, sizes: tuple[int, int], level: Fraction
 ) -> float | None:
-    """The largest s < 1 for which noise sX is refuted with probability >= 99 %.
+    """The largest factor s < 1 for which the noise sX is refuted with probability >= 99 %.
 
     Each threshold u is the outputs' quantile at one of the `probabilities`. Let π = P(Y > u), and p
-    = P(Y <= v) for the point v that bounds the centre c. U(π) and U(p) are their upper bounds from
-    the counts, and Q the quantiles of the claimed noise X. The noise is refuted if s·(Q(1 − π) −
+    = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be their upper bounds from
+    the counts, at their worst, and Q the quantiles of X. The noise is refuted if s·(Q(1 − π) −
     Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
@@ -136,10 +142,11 @@ def least_scale(
 
 
 def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
-    """Bounds on F(y), y the empirical quantile of `size` outputs at `probability`.
+    """Bounds on the probability below the empirical quantile of `size` outputs at `probability`.
 
-    F is the outputs' distribution function. Returns (least, probability, most); F(y) lies outside
-    [least, most] with probability `share`.
+    Returns (least, probability, most). An output is at most this empirical quantile with a true
+    probability, which varies between audits; it lies outside [least, most] with probability
+    `share`.
     """
     from scipy.stats import beta  # noqa: PLC0415 (it takes half a second to import)
 
@@ -154,8 +161,8 @@ def order_statistic(probability: float, size: int, share: float) -> tuple[float,
 class TailTest:
     """The claimed noise, the probabilities above its thresholds, and the test's sizes and level.
 
-    `level` is the error level of each bound. `sizes` are the number of outputs that choose
-    thresholds, and the number that are counted.
+    `tails` are these probabilities. `level` is the error level of each bound. `sizes` are the
+    number of outputs that choose thresholds, and the number that are counted.
     """
 
     law: ClaimedLaw
@@ -248,14 +255,14 @@ def _steps_above(law: ClaimedLaw, first: float, probability: float) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """The law G of the thinned outputs."""
+    """The law G of the thinned outputs, minus their centre."""
 
     law: ClaimedLaw
     thinned: Thinned
 
     @property
     def kept(self) -> float:
-        """A lower bound on F(u), the claimed probability of an output of at most u."""
+        """A lower bound on F(u), the claimed probability that X is at most u = `thinned.above`."""
         return self.law.distribution(self.thinned.above)[0]
 
     @property
@@ -264,7 +271,7 @@ class _Outputs:
         return self.thinned.share * (1 - self.law.distribution(self.thinned.above)[1])
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Bounds on the distribution function G(t)."""
+        """Approximate lower and upper bounds on the distribution function G(t)."""
         low, high = self.law.distribution(t)
         if t <= self.thinned.above:
             more = 1 + self.moved / self.kept
@@ -273,7 +280,7 @@ class _Outputs:
         return 1 - left * (1 - low), 1 - left * (1 - high)
 
     def quantile(self, probability: float) -> float:
-        """The approximate t with G(t) = `probability`."""
+        """Approximate the t with G(t) = `probability`."""
         if probability <= self.kept + self.moved:
             return self.law.quantile(probability / (1 + self.moved / self.kept))
         return self.law.quantile(1 - (1 - probability) / (1 - self.thinned.share))

@@ -1,11 +1,11 @@
 """Repeated randomness: outputs that repeat others, although every draw should be fresh.
 
-Every test compares two rates. If draws are independent with one law, disjoint pairs (Y_i, Z_i) are
+Every test compares two rates. If draws are independent with one law, disjoint pairs of draws are
 equal with the probability c of a coincidence, which is counted on pairs far apart. Differences and
-sums of two draws, or of two independent coordinates, are equal with at most c: by Young's
-inequality the law p∗q of a sum has ‖p∗q‖₂ <= ‖p‖₂. A rate that is certainly above c is a finding.
-Pairs are taken from calls, forks, threads and processes at the same index and up to 4 apart, from
-draws up to 8 apart in one run, and from coordinates of one draw.
+sums of two draws, or of two independent coordinates, are equal with at most c. (By Young's
+inequality the law p∗q of a sum of draws with the laws p and q has ‖p∗q‖₂ <= ‖p‖₂.) A rate that is
+certainly above c is a finding. Pairs are taken from calls, forks, threads and processes at the same
+index and up to 4 apart, from draws up to 8 apart in one run, and from coordinates of one draw.
 
 Signs show dependence without repetition: two independent draws both exceed a fixed number at a
 known rate. If the coordinates should be independent, pairs of coordinates are tested too.
@@ -170,20 +170,23 @@ def _collisions(column: NDArray[np.float64]) -> tuple[int, int]:
 def _align(
     y: NDArray[np.float64], z: NDArray[np.float64], shift: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The pairs (y_i, z_{i+shift}), which are disjoint because y and z are different runs."""
+    """Pair each draw of one run with a draw of the other run, `shift` places later.
+
+    The pairs (y[i], z[i + shift]) are disjoint because y and z are different runs.
+    """
     if shift < 0:
         return y[-shift:], z[:shift]
     return y[: y.size - shift], z[shift:]
 
 
 def _pair_at_lag(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Disjoint pairs (y_i, y_{i+lag})."""
+    """Pair draws of one run that are `lag` places apart; the pairs are disjoint."""
     blocks = column[: column.size // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
     return blocks[:, 0].ravel(), blocks[:, 1].ravel()
 
 
 def _equal_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.bool_] | None:
-    """For disjoint pairs of sums y + z far apart: True if they are equal.
+    """True for each disjoint pair of sums y + z, far apart, whose two sums are equal.
 
     None if a sum isn't exact (Knuth's TwoSum), because sums of large outputs are equal by rounding.
     """

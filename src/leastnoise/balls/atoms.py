@@ -3,8 +3,9 @@
 Upper bounds come from sums of atoms in floats and from chords in balls; lower bounds come from
 merged atoms.
 
-notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats has a
-relative error of at most n·2^-53.
+Notation: atom k has the mass p_k under P and q_k under Q, so its privacy loss is log(p_k/q_k). α =
+e^ε, and H = Σ (p_k − α q_k)₊ is δ(ε) of the two laws. A sum of n positive floats has a relative
+error of at most n·2^-53.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class SortedAtoms:
         )
 
     def above(self, alphas: Floats) -> Floats:
-        """Upper bounds on H: entry i holds at every ε with e^ε >= alphas[i].
+        """Upper bounds on δ: entry i of the result holds at every ε with e^ε >= alphas[i].
 
-        The bound is P(A) − α Q(A), where A contains all k with p > αq. As quotients are rounded, A
-        may also contain k for which p is below αq by a relative 2^-49. They reduce the sum by at
-        most this share of P(A), which is added.
+        The bound is P(A) − α Q(A), where the set A contains all atoms with p > αq. As quotients are
+        rounded, A may also contain atoms for which p is below αq by a relative 2^-49. They reduce
+        the sum by at most this share of P(A), which is added.
         """
         # the relative error of a sum of len(p_sums) terms, and of a few operations
         slack = (len(self.p_sums) + 64) * UNIT
@@ -63,13 +64,14 @@ class SortedAtoms:
 
 
 def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
-    """Merge atoms so that the losses log(p/q) become the lattice points −size·step … size·step.
+    """Merge atoms so that their losses log(p/q) become lattice points, in steps of `step`.
 
-    p > 0 bounds the atoms' masses of P from below, and q > 0 their masses of Q from above. So do
-    the returned sums, one per lattice point. Atoms are added in order of decreasing loss until the
-    sum's p/q has fallen to e^loss of a lattice point; the last atom is added in part. So no loss is
-    rounded down to a lattice point, which would cost half a step for each release. Any share of an
-    atom is an atom, too, so the shares need not be exact.
+    The 2·`size` + 1 lattice points are −size·step … size·step. p > 0 bounds the atoms' masses of P
+    from below, and q > 0 their masses of Q from above. So do the two returned arrays of sums, with
+    one entry per lattice point. Atoms are added in order of decreasing loss until the sum's p/q has
+    fallen to e^loss of a lattice point; the last atom is added in part. So no loss is rounded down
+    to a lattice point, which would cost half a step for each release. Any share of an atom is an
+    atom, too, so the shares need not be exact.
     """
     q = np.maximum(q, p * PRECISE)  # keeps losses below ln(1/PRECISE), so that e^loss is a float
     order = np.argsort(-(p / q))

@@ -1,11 +1,14 @@
 """Bounds on δ of many releases: tilted convolutions with a proved allowance for rounding.
 
-notation (theory/accounting.md §2): a lattice has the mass wᵢ at the loss zᵢ, and k releases have
-these losses. With the tilt c, L(c) = log Σ wᵢe^(czᵢ), and pᵢ = wᵢe^(czᵢ−L) is the tilted law. S is
-the sum of all releases' losses, and φ(y) = e^(−cy)(1 − e^(−y))₊, with largest value κ. Then the
-part of δ(ε) without infinite losses is e^(ΣkL − cε)·E_p φ(S − ε), Σ over the lattices. E_p is
-computed by a Fourier transform with a window so wide that the rest of S is proved to be negligible.
-u = 2^-53 bounds the relative error of one operation on floats.
+Notation (theory/accounting.md §2): a lattice has the mass wᵢ at the loss zᵢ, and k releases have
+these losses. Tilting by c > 0 multiplies each mass by e^(czᵢ): with L(c) = log Σ wᵢe^(czᵢ), pᵢ =
+wᵢe^(czᵢ−L) is the tilted law, and E_p its mean. S is the sum of all releases' losses, and φ(y) =
+e^(−cy)(1 − e^(−y))₊, with largest value κ. u = 2^-53 bounds the relative error of one operation on
+floats.
+
+The part of δ(ε) without infinite losses is e^(ΣkL − cε)·E_p φ(S − ε), where Σ is a sum over the
+lattices. E_p is computed by a Fourier transform with a window so wide that the rest of S is proved
+to be negligible.
 """
 
 from __future__ import annotations
@@ -127,7 +130,7 @@ class Convolution:
         return total
 
     def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Enclose E φ(S − ε): the sum of φ times the masses of S in the window.
+        """Enclose E_p φ(S − ε) between two balls: the sum of φ times the masses of S in the window.
 
         The margin is ‖φ‖₂ times the l2 norm of the masses' error, plus κ times the mass outside.
         """
@@ -149,7 +152,7 @@ class Convolution:
 
 
 def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
-    """The values of e^(c·gap)·φ at gap + i·step for i < count, while they are above 2^-200.
+    """The values e^(c·gap)·φ(gap + i·step) for i < `count`, while they are above 2^-200.
 
     Each has a relative error of at most 8u. As 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y))
     for a block that begins at x, nothing is subtracted.
@@ -167,10 +170,11 @@ def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
 
 
 def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
-    """The sum of phi[i]·masses[i] and a bound on its error; `phi` has a relative error of 8u.
+    """The inner product of `phi` and `masses`, and a bound on its error.
 
-    Rows of BLOCK products are summed in any order, with an error of BLOCK·u of the absolute values;
-    the rows' sums are added exactly and rounded once.
+    Each value of `phi` has a relative error of 8u. Rows of BLOCK products are summed in any order,
+    with an error of BLOCK·u of the absolute values; the rows' sums are added exactly and rounded
+    once.
     """
     products = phi * masses
     padded = np.append(products, np.zeros(-len(products) % BLOCK)).reshape(-1, BLOCK)
@@ -192,9 +196,10 @@ def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -
 
 
 def _mass_at_infinity(parts: Sequence[Part]) -> arb:
-    """The probability of an infinite sum: Π finite^k · (e^(Σ k log(1 + infinite/finite)) − 1).
+    """The probability that the sum of all losses is infinite, as a ball.
 
-    Here finite and infinite are a lattice's masses of finite and infinite losses.
+    It is Π finite^k · (e^(Σ k log(1 + infinite/finite)) − 1) over the lattices, for k releases
+    each. Here finite and infinite are a lattice's masses of finite and infinite losses.
     """
     finite, log_ratio = arb(1), arb(0)
     for lattice, count in parts:
@@ -206,7 +211,10 @@ def _mass_at_infinity(parts: Sequence[Part]) -> arb:
 
 
 def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
-    """Approximate the c > 0 for which the bound is smallest; any c gives a valid bound."""
+    """Approximate the tilt c > 0 for which the bound at `epsilon` is smallest.
+
+    Any c gives a valid bound.
+    """
     log_moment, target = _log_moment(parts), float(epsilon)
     return _first_tilt(lambda c: log_moment(c)[1] - target - 1 / c - 1 / (c + 1) >= 0)
 
@@ -214,8 +222,8 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
 def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
     """Approximate the best tilt and the ε at which the finite losses have δ(ε) = `delta`.
 
-    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), L of all parts together. Each c > 0 gives an ε at which
-    this is `delta`; the smallest ε, and its c, are returned.
+    With the log-moments of all releases added up to L(c), δ(ε) is about e^(L(c) − cε)/(c(c + 1)).
+    Each c > 0 gives an ε at which this is `delta`; the smallest ε, and its c, are returned.
     """
     log_moment = _log_moment(parts)
 
@@ -229,7 +237,7 @@ def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
 
 
 def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]:
-    """A function of c that approximates L(c) of all parts together, and its slope."""
+    """A function of c that approximates Σ k L(c) over all parts in floats, and its slope."""
     laws = [
         (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
         for lattice, count in parts
@@ -250,7 +258,7 @@ def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]
 
 
 def _first_tilt(enough: Callable[[float], bool]) -> Fraction:
-    """Approximately the smallest c from which on `enough(c)` is True."""
+    """The smallest tilt c from which on `enough(c)` is True, within 1 %."""
     low, high = 1e-6, 1.0
     while not enough(high) and high < 1e6:
         low, high = high, 2 * high
@@ -310,10 +318,10 @@ def _window(laws: list[Tilted]) -> _Window:
 def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """A Chernoff bound on P(S >= index), or on P(S <= index) if the index is below the mean.
 
-    S is the tilted sum, counted in lattice steps from its first point. The bound e^(−t·index)·
-    E e^(tS) holds for any t > 0, or below the mean for any t < 0. The best t for a Gaussian is far
-    too large for a law with few large losses, such as the law of a small sample. So floats choose
-    among several t.
+    P is the tilted law, and S is counted in lattice steps from its first point. The bound
+    e^(−t·index)·E e^(tS) holds for any t > 0, or below the mean for any t < 0. The best t for a
+    Gaussian is far too large for a law with few large losses, such as the law of a small sample. So
+    floats choose among several t.
     """
     with np.errstate(divide="ignore"):
         logs = [np.log(law.weights) for law in laws]
@@ -340,8 +348,8 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
 def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
     """The law of the sum modulo the window's size, and a bound on the l2 norm of its error.
 
-    notation: N = window.size, ν = relative_error(N); p a law's weights, X their transform, and k
-    the number of releases with this law.
+    Notation: N = window.size, ν = relative_error(N); p is a law's array of weights, X its Fourier
+    transform, and k the number of releases with this law.
 
     X has an error of at most e = ν√N‖p‖₂, in any entry and in the l2 norm. A k-th power by
     squarings has an error of k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The errors of the
@@ -387,7 +395,7 @@ def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
 
 
 def _wrap(weights: Floats, size: int) -> Floats:
-    """Wrap the weights into `size` entries: entry i is Σ_j weights[i + j·size]."""
+    """Add up the weights whose indices agree modulo `size`; the result has shape (size,)."""
     padded = np.append(weights, np.zeros(-len(weights) % size))
     return padded.reshape(-1, size).sum(axis=0)
 

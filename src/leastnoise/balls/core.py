@@ -80,7 +80,10 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """The predicate "f(x) is below 0" for a search; None if the enclosure of f(x) contains 0."""
+    """A condition for a search: True where f(x) is certainly below 0, and False where it is above.
+
+    It is None if the enclosure of f(x) contains 0.
+    """
 
     def below(x: arb) -> bool | None:
         value = f(x)
@@ -115,10 +118,11 @@ def float_above(x: arb) -> float:
 def bessel_k_ratio(twice_order: int, z: arb) -> arb:
     """Enclose ρ_ν = K_ν(z)/K_{ν+1}(z) for ν = twice_order/2 >= 0 and z > 0.
 
-    theory/noise.md §6: ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z), an order-reversing contraction of [0, 1] with
-    factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² + z²)))². Iterated from all of [0, 1] at a low enough order,
-    it ends in an enclosure as narrow as the precision. If ν isn't high enough for that, the
-    iteration starts from ρ of order −½ or 0, which is known.
+    K_ν is the modified Bessel function of the second kind. By theory/noise.md §6, ρ_{ν+1} = 1/(ρ_ν
+    + 2(ν+1)/z), an order-reversing contraction of [0, 1] with factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² +
+    z²)))². Iterated from all of [0, 1] at a low enough order, it ends in an enclosure as narrow as
+    the precision. If ν isn't high enough for that, the iteration starts from ρ of order −½ or 0,
+    which is known.
     """
     rough = float(z.mid())
     half = twice_order / 4  # lower orders contract less: the factor at half the order is used

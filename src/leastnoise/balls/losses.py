@@ -1,8 +1,9 @@
 """Laws of the privacy loss on a lattice, from above and from below (theory/accounting.md §1).
 
-notation: P, Q the outputs on two neighbouring inputs at the worst shift, Z = log dP/dQ, α = e^ε,
-and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and decreasing. A lattice has masses wᵢ at zᵢ =
-origin + (first + i)·step, and a mass at +∞.
+Notation: P and Q are the laws of the output on two neighbouring inputs at the worst shift, and Z =
+log dP/dQ is the privacy loss. α = e^ε, and the profile δ(ε) = E_P(1 − e^(ε−Z))₊ is convex in α and
+decreasing. A lattice has the mass wᵢ of P at the loss zᵢ = origin + (first + i)·step, and a mass at
++∞.
 
 Everything is computed from δ(ε), in balls. The second differences of δ are the masses of the upper
 lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So all
@@ -56,7 +57,7 @@ NUDGE = 2**38  # slopes come from chords over step/2^38; errors of the cells' ma
 class LossLattice:
     """A law of losses: masses[i] at origin + (first + i)·step, and the mass `infinity` at +∞.
 
-    `step` and `origin` are Fractions, so that all lattice points are exact.
+    All are masses under P. `step` and `origin` are Fractions, so that all lattice points are exact.
     """
 
     step: Fraction
@@ -89,11 +90,12 @@ def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
 
 
 def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
-    """The law at −n·step … n·step whose profile is the chords in α between δ at these points.
+    """The law of losses whose profile has chords in α between n + 1 known values of δ.
 
-    `deltas` are δ at 0 … n·step. δ at negative ε follows from δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε). So
-    the law is its own mirror image: the mass of P at −z is e^(−z) times the mass at z. Masses at
-    −z are computed in this way, because chords at negative ε would lose precision.
+    `deltas` are δ at the losses 0, step, …, n·step, and the law is on −n·step … n·step. δ at
+    negative ε follows from δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε). So the law is its own mirror image:
+    the mass of P at −z is e^(−z) times the mass at z. Masses at −z are computed in this way,
+    because chords at negative ε would lose precision.
     """
     width = ball(step)
     below = 1 - (-width).exp() * (1 - deltas[1])
@@ -113,7 +115,7 @@ def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
 def chord_lattice(
     deltas: Sequence[arb], *, step: Fraction, origin: Fraction, first: int
 ) -> LossLattice:
-    """The law whose profile is the chords in α between `deltas`, δ at the lattice points.
+    """The law whose profile has chords in α between `deltas`, values of δ at the lattice points.
 
     The first chord starts at α = 0, where δ is 1. Beyond the last point δ is constant: this is the
     mass at infinity. All masses are rounded up.
@@ -142,8 +144,9 @@ def chord_lattice(
 class LowerCells:
     """Atoms (loss, mass of P), made by merging outputs, and P's mass `infinity` of infinite loss.
 
-    Composed any number of times, they have at no ε a larger δ than the true law, composed as often.
-    `atoms[i]` belongs to the point origin + (first + i)·step, and its loss is near that point.
+    They bound δ from below: at every ε, also after composing them several times, their δ is at most
+    δ of the true law, composed as often. `atoms[i]` belongs to the point origin + (first + i)·step,
+    and its loss is near that point.
     """
 
     step: Fraction
@@ -153,11 +156,11 @@ class LowerCells:
     origin: Fraction = Fraction(0)
 
     def lattice(self, tilt: float) -> LossLattice:
-        """The atoms on a lattice, each moved down to a lattice point.
+        """The same atoms on a lattice; each loss is lowered to a lattice point.
 
-        Any origin gives a valid lower bound. Lowering the origin by x takes x from every loss. An
-        atom that still lies below its own point loses a whole step. The origin is chosen that costs
-        the least, if losses z are weighted by e^(tilt·z).
+        Any origin of the lattice gives a valid lower bound. Lowering the origin by x takes x from
+        every loss. An atom that still lies below its own point loses a whole step. The origin is
+        chosen that costs the least, if losses z are weighted by e^(tilt·z).
         """
         width, points = float(self.step), self.first + np.arange(len(self.atoms))
         atoms = np.array(self.atoms).reshape(-1, 2)
@@ -202,8 +205,9 @@ def lower_cells(
     give an atom at log(p/q); rounding p down and q up lowers it. `upper` helps to choose boundaries
     for which atoms lie near its points. Outputs with the largest finite loss are an atom of their
     own. `infinite` encloses P(Z = ∞); if it is None, outputs with an infinite loss are merged with
-    the largest finite losses. `tails` gives P(Z > b) and Q(Z > b); by default they follow from the
-    slopes of `profile`. At the end atoms are merged, whole or in parts, onto one lattice.
+    the largest finite losses. `tails` gives P(Z > b) and Q(Z > b) for a boundary b; by default they
+    follow from the slopes of `profile`. At the end atoms are merged, whole or in parts, onto one
+    lattice.
     """
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
@@ -229,7 +233,7 @@ def on_best_lattice(
     infinity: float = 0.0,
     origin: Fraction = Fraction(0),
 ) -> LowerCells:
-    """Atoms at `count` lattice points, merged from atoms with masses p of P and q of Q.
+    """Merge atoms with masses `p` of P and `q` of Q into `count` atoms at lattice points.
 
     p is rounded down and q up. The lattice is moved down from `origin`, by at most about half a
     step, to the offset with the tightest bound. Atoms without mass of Q go to infinity.
@@ -316,11 +320,11 @@ def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
 
 
 def _boundaries(upper: LossLattice) -> list[Fraction]:
-    """Boundaries b₀ < b₁ < … above 0 between the lattice points; any are valid.
+    """Choose boundaries between cells of outputs, in increasing order of the loss; all are above 0.
 
-    If the loss has the density f under P, merging all outputs with losses within h/2 of c gives an
-    atom at about c + (h²/12)(f′/f − 1/2), h the step. The centres c of the cells between the
-    boundaries are moved so that these atoms are lattice points.
+    Any boundaries are valid. If the loss has the density f under P, merging all outputs with losses
+    within h/2 of c gives an atom at about c + (h²/12)(f′/f − 1/2), where h is the step. The centres
+    c of the cells between the boundaries are moved so that these atoms are lattice points.
     """
     size, width = -upper.first, float(upper.step)
     logs = np.log(np.maximum(upper.masses, 1e-300))
@@ -336,11 +340,11 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
 
 
 def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
-    """Enclose P(Z > b) and Q(Z > b) for b = `boundary` > `nudge`.
+    """Enclose the tails P(Z > b) and Q(Z > b) of the loss at a `boundary` b > `nudge`.
 
     The same balls enclose P(Z >= b) and Q(Z >= b). Q's tails are slopes −dδ/dα: the chord of the
     convex δ(α) just right of b is at most as steep as any tangent at b, and the chord just left of
-    it at least as steep.
+    it at least as steep. `nudge` is the length of the chords.
     """
     here = accurate_delta(profile, boundary)
     alpha = ball(boundary).exp()
@@ -353,15 +357,19 @@ def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb
 
 
 def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
-    """The tails at each −b and b: P(Z > −b) = 1 − Q(Z >= b), Q(Z > −b) = 1 − P(Z >= b)."""
+    """Add the mirror images of `tails`, from boundaries b > 0 to the boundaries −b.
+
+    P(Z > −b) = 1 − Q(Z >= b) and Q(Z > −b) = 1 − P(Z >= b). The result is in increasing order of
+    the boundaries.
+    """
     return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
 
 
 def merge(p: arb, q: arb) -> tuple[float, float]:
-    """The loss log(p/q) and the mass p of merged outputs, both rounded down.
+    """The loss and the mass under P of outputs that are merged into one, both rounded down.
 
-    Together, the outputs have the masses `p` under P and `q` under Q. The loss is ∞ if q is 0, and
-    −∞ if p is 0.
+    Together, the outputs have the masses `p` under P and `q` under Q, so the loss is log(p/q). It
+    is ∞ if q is 0, and −∞ if p is 0.
     """
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:

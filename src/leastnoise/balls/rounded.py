@@ -1,11 +1,14 @@
 """Floats with a proved error: a discrete Fourier transform, and tilted laws of lattices.
 
 numpy's transform is faster, but has no proved error bound. This transform is radix 2 with twiddle
-factors rounded from balls, so Higham (2002), Theorem 24.2, bounds its relative error in the l2
-norm.
+factors (roots of 1) rounded from balls, so Higham (2002), Theorem 24.2, bounds its relative error
+in the l2 norm.
 
 A geometric progression is the product of two short ones, whose terms are rounded from balls; terms
 are kept as mantissa and exponent, so that nothing overflows.
+
+Notation: u = 2^-53 bounds the relative error of one operation on floats, and N is the number of
+values that are transformed, a power of two.
 """
 
 from __future__ import annotations
@@ -34,14 +37,15 @@ if TYPE_CHECKING:
 
 
 def relative_error(size: int) -> float:
-    """A ν with ‖computed − exact‖₂ <= ν·‖exact‖₂ for a transform of `size` real numbers.
+    """A bound ν on the relative error of a transform of `size` real numbers, in the l2 norm.
 
-    Higham's bound is tη/(1 − tη) with t = log₂ size passes and η = μ + γ₄(√2 + μ), where μ is the
-    error of the twiddle factors. They are products of two numbers with an error of u/√2 each; a
-    complex product has an error of √5·u, so μ < 3.7u, and η < 9.4u.
+    That is, ‖computed − exact‖₂ <= ν·‖exact‖₂. Higham's bound is tη/(1 − tη) with t = log₂ size
+    passes and η = μ + γ₄(√2 + μ), where μ is the error of the twiddle factors and γ₄ = 4u/(1 − 4u).
+    The factors are products of two numbers with an error of u/√2 each; a complex product has an
+    error of √5·u, so μ < 3.7u, and η < 9.4u.
 
     A further pass joins two real numbers into one complex number, or separates them. It is a
-    butterfly with a twiddle factor, too. With a, b half the sum and half the difference of two
+    butterfly with a twiddle factor ω, too. With a, b half the sum and half the difference of two
     numbers it computes a ± ωb: errors u|a| and (μ + 3.9u)|b| before and u|a ± ωb| after that. So
     its relative error in the l2 norm is below μ + 5u < η.
     """
@@ -50,9 +54,9 @@ def relative_error(size: int) -> float:
 
 
 def transform(values: Floats) -> Complexes:
-    """The Fourier transform Σⱼ xⱼ e^(−2πi jk/N) of N real numbers, for k = 0 … N/2.
+    """The discrete Fourier transform of real numbers x_j: entries k = 0 … N/2 of the result.
 
-    N is a power of two, >= 4.
+    Entry k is Σ_j x_j e^(−2πi jk/N), for j = 0 … N − 1; N is a power of two, >= 4.
     """
     half = len(values) // 2
     factors = _twiddles(2 * half)
@@ -66,7 +70,7 @@ def transform(values: Floats) -> Complexes:
 
 
 def inverse(values: Complexes) -> Floats:
-    """The N real numbers whose `transform` is `values`, given for k = 0 … N/2."""
+    """The N real numbers whose `transform` is `values`, which has N/2 + 1 entries."""
     half = len(values) - 1
     factors = _twiddles(2 * half).conj()
     mirror = values[::-1].conj()
@@ -124,8 +128,9 @@ BLOCK = 256  # terms of the shorter progression, and products that are summed at
 class Tilted:
     """The tilted law of the losses on a lattice; `count` releases have these losses.
 
-    For masses wᵢ at losses zᵢ and the tilt c, wᵢ e^(czᵢ) = e^log_moment · weights[i] · (1 + ρ).
-    |ρ| <= 2^-50, except that a weight may be off by 2^-1070. The weights sum to 1 within 2^-50.
+    For masses w_i at losses z_i and the tilt c, w_i e^(c z_i) = e^log_moment · weights[i] · (1 + ρ)
+    with a rounding error ρ. |ρ| <= 2^-50, except that a weight may be off by 2^-1070. The weights
+    sum to 1 within 2^-50.
     """
 
     lattice: LossLattice
@@ -144,13 +149,16 @@ class Tilted:
 
 
 def log_moment_above(weights: Floats, t: arb) -> arb:
-    """An upper bound, as a ball, on log Σ weights[i]·e^(ti)."""
+    """An upper bound, as a ball, on log Σ weights[i]·e^(t·i), the log-moment of an index at t."""
     _, total, log_scale = _scaled_terms(weights, t)
     return (arb(total) * (1 + arb(2) ** -50)).log() + log_scale
 
 
 def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
-    """The terms e^(log_ratio·i), i < count: mantissas, within a relative 3u, and exponents."""
+    """The terms e^(log_ratio·i) for i < count: mantissas, within a relative 3u, and exponents.
+
+    A term is its mantissa times 2^exponent.
+    """
     rows = -(-count // BLOCK)
     far, far_exponents = progression(arb(1), (log_ratio * BLOCK).exp(), rows)
     near, near_exponents = progression(arb(1), log_ratio.exp(), min(count, BLOCK))
@@ -159,14 +167,14 @@ def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
 
 
 def exponentials(first: arb, step: arb, count: int) -> tuple[Floats, Exponents]:
-    """The terms e^(first + i·step), i < count: mantissas, within a relative 5u, and exponents."""
+    """The terms e^(first + i·step) for i < count, as in `geometric`, but within a relative 5u."""
     (start,), (exponent,) = progression(first.exp(), arb(1), 1)
     mantissas, exponents = geometric(step, count)
     return mantissas * start, exponents + exponent
 
 
 def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
-    """The terms first·ratio^i, i < count, rounded to the nearest floats: mantissas, exponents."""
+    """The terms first·ratio^i for i < count, as nearest floats: mantissas, and exponents of 2."""
     terms: list[tuple[float, int]] = []
     for _ in range(count):
         terms.append(_split(first))
@@ -194,10 +202,10 @@ def _split(value: arb) -> tuple[float, int]:
 
 
 def _scaled_terms(weights: Floats, log_ratio: arb) -> tuple[Floats, float, arb]:
-    """Terms, their sum, and a logarithm l: weights[i]·e^(log_ratio·i) = e^l·terms[i].
+    """Scaled terms weights[i]·e^(log_ratio·i), their sum, and the logarithm of the scale.
 
-    A term has a relative error of 4u, or an error of 2^-1074 if that is more. The sum of the
-    terms, rounded once, is at least 1/8.
+    With the logarithm l, weights[i]·e^(log_ratio·i) = e^l·terms[i]. A term has a relative error of
+    4u, or an error of 2^-1074 if that is more. The sum of the terms, rounded once, is at least 1/8.
     """
     powers, exponents = geometric(log_ratio, len(weights))
     mantissas, weight_exponents = np.frexp(weights)

@@ -1,7 +1,8 @@
 """Interfaces: draws of noise that can be rounded exactly, and magnitudes drawn by inversion.
 
-notation: Q the inverse of the survival function, P(|X| > Q(u)) = u; w the first 63 bits of a
-uniform u, so u = (w + V)/2^63 with V in (0, 1) the later bits.
+Notation: X is a coordinate of the ideal noise, g the grid to which it is rounded, and x = X/g. Q is
+the inverse of the survival function of |X|: P(|X| > Q(u)) = u. A uniform u has the first 63 bits w
+(its word), so u = (w + V)/2^63 with V in (0, 1) from the later bits.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NEAR = 2.0**-50  # relative error; the nearest float is within 2^-53, so balls c
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """Some consecutive coordinates of one ideal draw, in units of the grid: x_i = X_i/g.
+    """Some consecutive coordinates x_i of one ideal draw, in units of the grid.
 
     `estimates` has shape (n,). Where `beyond` is False, |estimates_i − x_i| <= `error`, a proved
     bound, and |estimates_i| <= `reach`; elsewhere the estimate has no meaning. `enclose(i, bits)`
@@ -66,10 +67,10 @@ class Sampler(ABC):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lookup:
-    """Floats Q̂ near Q(u) for many words: |Q̂ − Q(u)| <= `error`, a proved bound; Q(u) <= `reach`.
+    """Floats near Q(u) for many words, with one proved bound `error` on all their errors.
 
-    `values` and `beyond` have one entry for each word. Where `beyond` is True, the (finite) value
-    has no meaning.
+    `values` and `beyond` have one entry for each word. Where `beyond` is False, |value − Q(u)| <=
+    `error` and Q(u) <= `reach`; elsewhere the (finite) value has no meaning.
     """
 
     values: NDArray[np.float64]
@@ -79,7 +80,9 @@ class Lookup:
 
 
 class InverseSurvival(ABC):
-    """A decreasing function Q from (0, 1] to [0, ∞): |X| = Q(U) for a uniform U.
+    """A magnitude drawn by inversion: |X| = Q(U) for a uniform U.
+
+    Q is a decreasing function from (0, 1] to [0, ∞), the inverse of the survival function of |X|.
 
     Source:
         theory/release.md §1.
@@ -87,14 +90,13 @@ class InverseSurvival(ABC):
 
     @abstractmethod
     def enclose(self, u: arb) -> arb:
-        """A ball that contains Q(u), or NaN if `u` is too wide.
+        """Enclose Q(u) in a ball, or in NaN if `u` is too wide.
 
         Args:
             u: A ball within (0, 1].
 
         Returns:
             The enclosure at the current precision.
-
         """
 
     @abstractmethod
@@ -102,11 +104,10 @@ class InverseSurvival(ABC):
         """Approximate Q(u) in floats for uniforms u with these first bits, whatever bits follow.
 
         Args:
-            words: The first 63 bits of each uniform, shape (n,).
+            words: The first 63 bits w of each uniform, shape (n,).
 
         Returns:
             The values with a proved error; None if no word has a value.
-
         """
 
 

@@ -81,7 +81,10 @@ class LazyUniform(LazyReal):
         self._known = known
 
     def enclose(self, bits: int) -> arb:
-        """[prefix, prefix + 1] / 2^known; see `LazyReal.enclose`."""
+        """The ball [prefix, prefix + 1]/2^known, with fresh bits if needed.
+
+        See `LazyReal.enclose`.
+        """
         if self._known < bits:
             fresh = bits - self._known
             self._prefix = self._prefix << fresh | self._entropy.bits(fresh)
@@ -92,7 +95,11 @@ class LazyUniform(LazyReal):
 
 @final
 class LazyMagnitude(LazyReal):
-    """The magnitude |X| = Q(U) >= 0 for a lazy uniform U, so that P(|X| > Q(u)) = u."""
+    """The magnitude of a draw by inversion: Q(U) >= 0 for a lazy uniform U.
+
+    Q is the inverse of the survival function, in `quantile`, so the magnitude exceeds Q(u) with
+    probability u.
+    """
 
     def __init__(self, quantile: InverseSurvival, uniform: LazyUniform) -> None:
         self._quantile = quantile
@@ -126,7 +133,7 @@ class CachedReal(LazyReal):
 
 @final
 class LazyExponential(LazyReal):
-    """The standard exponential law: −ln U."""
+    """The standard exponential law, as −ln U for a lazy uniform U."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._magnitude = LazyMagnitude(EXPONENTIAL, LazyUniform(entropy))
@@ -137,7 +144,7 @@ class LazyExponential(LazyReal):
 
 @final
 class LazyNormal(LazyReal):
-    """The standard normal law: a fair sign times the half-normal quantile of U."""
+    """The standard normal law: a fair sign times the half-normal quantile of a lazy uniform."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._negative = entropy.bits(1) == 1
@@ -150,10 +157,10 @@ class LazyNormal(LazyReal):
 
 @final
 class LazyGamma(LazyReal):
-    """Gamma(shape, 1) for shape >= 1 by Marsaglia & Tsang (2000), exactly.
+    """The law Gamma(shape, 1) for shape >= 1 by Marsaglia & Tsang (2000), exactly.
 
-    notation: c = shape − 1/3, V = (1 + X/(3√c))³. A normal X and a uniform U are accepted if V > 0
-    and ln U < X²/2 + c − cV + c ln V; then cV has the density ∝ x^(shape−1) e^(−x) exactly, since
+    Let c = shape − 1/3 and V = (1 + X/(3√c))³ for a normal X. X and a uniform U are accepted if V >
+    0 and ln U < X²/2 + c − cV + c ln V. Then cV has the density ∝ x^(shape−1) e^(−x) exactly, since
     the bound is their ratio of densities and is at most 1. Acceptance is decided in balls, and the
     accepted cV is a function of X's bits only, so it can be refined without end. At least 95 % of
     the proposals are accepted.
@@ -188,7 +195,10 @@ class LazyGamma(LazyReal):
 
 @final
 class LazyAnyGamma(LazyReal):
-    """Gamma(shape, 1) for any shape > 0: below 1, Gamma(shape + 1)·U^(1/shape)."""
+    """The law Gamma(shape, 1) for any shape > 0.
+
+    For a shape below 1 it is Gamma(shape + 1) times U^(1/shape), for an independent uniform U.
+    """
 
     def __init__(self, entropy: Entropy, *, shape: Fraction) -> None:
         self._shape = shape

@@ -1,23 +1,24 @@
 """Magnitudes in several parts, by inversion: uniform on intervals, or rescaled parts of other laws.
 
-notation: Q, u, w, V as in entropy/base.py, N = 2^63.
+Notation: X, g, Q, u, w and V as in entropy/base.py, N = 2^63, and E the mean; Q̂ is a float near
+Q(u).
 
-`UniformPieces` are intervals on which |X| is uniform, or fixed numbers. notation: pieces j = 0, 1,
-… from the centre outward, |X|/g uniform on [l_j, r_j] (an atom if l_j = r_j) with probability S_j −
-S_{j+1}, so S_j = P(not in the first j pieces). Then
+`UniformPieces` are intervals on which |X| is uniform, or fixed numbers. The pieces j = 0, 1, … are
+numbered from the centre outward. In piece j, |X|/g is uniform on [l_j, r_j] (an atom if l_j = r_j),
+with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
 
     Q(u) = r_j − (r_j − l_j)(u − S_{j+1})/(S_j − S_{j+1})   for S_{j+1} < u < S_j:
 
 |X|/g = Q(U) lies in piece j with the right probability, and is uniform given that it does. Balls
 decide the piece, or integers if they are certainly right; u is an S_j with probability 0.
 
-A `RescaledPart` is a part of Q that comes from another law. notation: parts from the tail inward,
-each on bottom < u < top, where |X| = factor·T(v),
+A `RescaledPart` is a part of Q that comes from another law. The parts are listed from the tail
+inward, each for bottom < u < top, where |X| = factor·T(v),
 
     v = low + slope·(u − bottom),
 
-T a smooth Q with a Taylor table. So a truncated law, or a law of two parts, needs no table of its
-own.
+and T is the Q of a smooth law, with a Taylor table. So a truncated law, or a law of two parts,
+needs no table of its own.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _BITS = 192  # precision, far more than t_j, ĥ and the floats of curves need
 @final
 @dataclass(frozen=True, kw_only=True)
 class UniformPieces:
-    """The law of |X|/g, in the notation of this file.
+    """The law of |X|/g as pieces; l_j, r_j, S_j and u are in the notation of this file.
 
     `ends(j)` are l_j and r_j; `survival(j)` encloses S_j at the current precision, S_0 = 1;
     `locate(u)` is the j with S_{j+1} < u < S_j, or None if it isn't certain. A table serves the
@@ -72,7 +73,10 @@ class UniformPieces:
 def finite_pieces(
     ends: Callable[[int], tuple[Fraction, Fraction]], survival: Callable[[int], arb], count: int
 ) -> UniformPieces:
-    """A law of `count` pieces, S_count = 0; each has a positive probability."""
+    """A law of `count` pieces, each of positive probability; S_count = 0.
+
+    `ends` and `survival` are as in `UniformPieces`.
+    """
 
     def locate(u: arb) -> int | None:
         # the first j for which u isn't certainly at most S_{j+1}
@@ -86,9 +90,10 @@ def finite_pieces(
 
 @final
 class Survival:
-    """S_j from enclosures of the pieces' masses, which are summed once for each precision.
+    """The function j ↦ S_j, computed from enclosures of the pieces' masses.
 
-    `masses()` may be multiples of the probabilities; all have to be positive.
+    The masses are summed once for each precision. `masses()` may be multiples of the probabilities;
+    all have to be positive.
     """
 
     def __init__(self, masses: Callable[[], Sequence[arb]]) -> None:
@@ -107,7 +112,7 @@ class Survival:
 
 @final
 class PiecewiseUniform(InverseSurvival):
-    """Q of `pieces`: in balls for the first words, and by a table once many words are drawn."""
+    """The function Q of `pieces`: in balls for the first words, and by a table for many words."""
 
     def __init__(self, pieces: UniformPieces) -> None:
         self._pieces = pieces
@@ -125,7 +130,10 @@ class PiecewiseUniform(InverseSurvival):
         return ball(right) - ball(right - left) * ((u - far) / (near - far))
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Q̂ by the table, or None before it is built, which changes no released number."""
+        """Look up words in the table, or return None before it is built.
+
+        Whether the table exists changes no released number.
+        """
         self._words += words.size
         if self._table is None:
             tabled = self._pieces.tabled
@@ -138,18 +146,19 @@ class PiecewiseUniform(InverseSurvival):
 
 @final
 class _Table:
-    """Q̂ by binary search in integers near 2^63·S_j, then a line in floats.
+    """A table of Q̂: binary search in integers near N·S_j finds the piece, then a line in floats.
 
-    With N = 2^63, integers t_j and |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j
-    for every V, and a word w <= t_j − 2 has u < S_j. The two other words, t_j − 1 and t_j, are
+    Let the integers t_j satisfy |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j for
+    every V, and a word w <= t_j − 2 has u < S_j. The two other words, t_j − 1 and t_j, are
     `beyond`. All other words are certainly in the piece where the search finds them, so Q̂ has an
     error only within it.
 
     Proof of `error`. In piece j let h = (r_j − l_j)/(N S_j − N S_{j+1}), by which Q changes from
-    word to word, and k = w − (t_{j+1} − 1) >= 2: Q(u) = r_j − h(w + V − N S_{j+1}), where the
-    bracket is k + V − 1 + (t_{j+1} − N S_{j+1}), within 2 of k, and at most N(S_j − S_{j+1}). The
-    line fl(r_j) − fl(ĥ fl(k)), |ĥ − h| <= 2^-52 h, rounds by less than 2^-50 (r_j − l_j + 2h) +
-    2^-51 r_j. With R >= every r_j here, |Q̂ − Q(u)| <= 2.1 h + 2^-49 R.
+    word to word, ĥ its float, and k = w − (t_{j+1} − 1) >= 2: Q(u) = r_j − h(w + V − N S_{j+1}),
+    where the bracket is k + V − 1 + (t_{j+1} − N S_{j+1}), within 2 of k, and at most N(S_j −
+    S_{j+1}). The line fl(r_j) − fl(ĥ fl(k)), with fl the nearest float and |ĥ − h| <= 2^-52 h,
+    rounds by less than 2^-50 (r_j − l_j + 2h) + 2^-51 r_j. With R >= every r_j here, |Q̂ − Q(u)| <=
+    2.1 h + 2^-49 R.
 
     If h is above _FINEST·E|X|/g, balls serve the piece, at little cost: its probability (r_j −
     l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
@@ -190,7 +199,7 @@ class _Table:
 
 
 def _slope(width: Fraction, mass: arb) -> float:
-    """A float of h = width/(2^63·mass); inf if the mass isn't known precisely enough."""
+    """A float near h = width/(2^63·mass); inf if the mass isn't known precisely enough."""
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
 
 
@@ -212,10 +221,11 @@ class PartConstants(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RescaledPart:
-    """One part: T = `quantile`, and `constants()`, which encloses the constants of the notation.
+    """One part of Q, a rescaled part of the function T = `quantile`.
 
-    |T′(v)| <= 1.3/v has to hold. It does for both laws: v|T′| is 1 for the exponential law. For the
-    normal law it is the ratio of the tail to the density, at most √(π/2) (Mills).
+    `constants()` encloses the constants of the notation at the current precision. |T′(v)| <= 1.3/v
+    has to hold. It does for both laws: v|T′| is 1 for the exponential law. For the normal law it is
+    the ratio of the tail to the density, at most √(π/2) (Mills).
     """
 
     quantile: SmoothQuantile
@@ -224,7 +234,7 @@ class RescaledPart:
 
 @final
 class PiecewiseRescaled(InverseSurvival):
-    """Q of the given parts, which cover (0, 1)."""
+    """The function Q of the given parts, which cover (0, 1)."""
 
     def __init__(self, *curves: RescaledPart) -> None:
         self._curves = curves
@@ -241,7 +251,10 @@ class PiecewiseRescaled(InverseSurvival):
         return arb("nan")
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Q̂ from the parts; None for the first few words, which changes no released number."""
+        """Look up words in the parts; return None for the first few words.
+
+        The choice between floats and balls changes no released number.
+        """
         self._words += words.size
         if self._words <= _FEW:
             return None
@@ -268,15 +281,15 @@ def _merge_lookups(parts: list[Lookup], count: int) -> Lookup:
 class _PartInFloats:
     """A part of Q in floats, with a proved error.
 
-    Let t be an integer, |t − N·bottom| <= 1. A word w >= t + 1 that is at least two below the
+    Let t be an integer with |t − N·bottom| <= 1. A word w >= t + 1 that is at least two below the
     integer near N·top is certainly in this part, as in `_Table`; the others are `beyond`.
 
-    Proof of `error`. N·v = N·low + slope·(w + V − N·bottom), where the bracket is within 2 of
-    w − t + 1/2. Floats evaluate (N·low + slope/2) + slope·(w − t), a sum of positive terms whose
-    constants are right to 2^-52, to a relative 2^-50. So |v̂ − v| <= 2^-50 v + 2 slope/N. The table
-    has v̂ >= 2^-17, and 1.3/v times that is below 2^-49 + slope·2^-44. With η for the table and a
-    factor that is right to 2^-52, |Q̂ − Q(u)| <= 1.001 factor (η + 2^-49 + slope·2^-44) +
-    2^-50 factor·reach.
+    Proof of `error`. N·v = N·low + slope·(w + V − N·bottom), where the bracket is within 2 of w − t
+    + 1/2. Floats evaluate (N·low + slope/2) + slope·(w − t), a sum of positive terms whose
+    constants are right to 2^-52, to a relative 2^-50. So the float v̂ has |v̂ − v| <= 2^-50 v + 2
+    slope/N. The table has v̂ >= 2^-17, and 1.3/v times that is below 2^-49 + slope·2^-44. With the
+    error η = ETA of the table and a factor that is right to 2^-52, |Q̂ − Q(u)| <= 1.001 factor (η +
+    2^-49 + slope·2^-44) + 2^-50 factor·reach.
     """
 
     def __init__(self, curve: RescaledPart) -> None:
@@ -293,7 +306,7 @@ class _PartInFloats:
         )
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """Q̂ of the words of this part."""
+        """Look up the words of this part; all other words are `beyond`."""
         offset = words.view(np.int64) - np.int64(self._start)
         outside = offset < 1
         outside |= offset > self._last - self._start

@@ -1,6 +1,8 @@
 """Laws of the form X_i/g = S·(±Q(U_i)): a common factor, fair signs, independent uniforms.
 
 Also samplers of numbers that are drawn as lazy reals one by one, where balls decide every rounding.
+
+Notation: X_i, g and Q as in entropy/base.py, S > 0 the common factor, U_i uniforms.
 """
 
 from __future__ import annotations
@@ -44,16 +46,16 @@ coordinates needs more; its rounding then stays undecided, which is an error."""
 
 @final
 class ScaledSampler(Sampler):
-    """Draws of S·(±Q(U_i)). All coordinates share S > 0, a lazy real; S = 1 without a `factor`.
+    """Draws of S·(±Q(U_i)) for coordinates i = 0, 1, …, which all share the lazy real S.
 
-    A coordinate is one 64-bit word: the lowest bit is the sign, the others are the first 63 of U_i.
+    S is 1 without a `factor`. A coordinate is one 64-bit word: the lowest bit is the sign, the
+    others are the first 63 of U_i.
 
     Args:
-        quantile: Q.
+        quantile: The function Q.
         entropy: The source of the words.
         factor: S, in units of the grid.
         factor_float: A float of S as `nearest_positive_float` returns it, if it is known.
-
     """
 
     def __init__(
@@ -95,10 +97,10 @@ class ScaledSampler(Sampler):
     def draw(self, count: int) -> Block:
         """The next `count` coordinates; see `Sampler.draw`.
 
-        Proof of `error`. Let s = fl(S), |s − S| <= 2^-50 S + 2^-1000, and η and R the error and the
-        reach of the lookup: |fl(sQ̂) − SQ| <= S|Q̂ − Q| + |s − S|Q̂ + 2^-53 s Q̂ <= s(1.0005 η +
-        2^-49 R) + 2^-900. The floats that evaluate the bound have a relative error of 2^-50: 1.001
-        covers it.
+        Proof of `error`. Let fl(y) be the float of y, and s = fl(S) with |s − S| <= 2^-50 S +
+        2^-1000. Let Q̂ be the looked-up value of Q, with the error η and the reach R of the lookup:
+        |fl(sQ̂) − SQ| <= S|Q̂ − Q| + |s − S|Q̂ + 2^-53 s Q̂ <= s(1.0005 η + 2^-49 R) + 2^-900. The
+        floats that evaluate the bound have a relative error of 2^-50: 1.001 covers it.
         """
         words = self._entropy.words(count)
         enclose = _Encloser(self, words)
@@ -233,7 +235,7 @@ def nearest_positive_float(number: LazyReal) -> float:
 
 @final
 class LazySampler(Sampler):
-    """Draws of factor·Y_i, each Y_i a separate lazy real; about a millisecond per coordinate."""
+    """Draws of `factor` times a new lazy real per coordinate, about a millisecond for each."""
 
     def __init__(self, draw_one: Callable[[], LazyReal], *, factor: Fraction) -> None:
         self._draw_one = draw_one
@@ -248,7 +250,7 @@ class LazySampler(Sampler):
 
 
 def choose(entropy: Entropy, cumulative: Callable[[], Sequence[arb]]) -> int:
-    """An index J with P(J <= j) = cumulative()[j], decided in balls; the last probability is 1.
+    """Draw an index j that is at most i with probability cumulative()[i]; the last one is 1.
 
     `cumulative` encloses the probabilities at the current precision; it is called again, at a
     higher precision, until a uniform lies certainly between two of them (theory/release.md §2).

@@ -1,7 +1,7 @@
 """Magnitudes as functions of a uniform: exact in balls, and fast by proved Taylor tables.
 
-notation: Q, u, w, V as in entropy/base.py; u and Q are the theory's 2p and |z| (theory/release.md
-§1).
+Notation: Q, u, w and V as in entropy/base.py; Q̂ is the table's float near Q(u). In
+theory/release.md §1, u is called 2p and Q is |z|.
 
 The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor polynomial
 of degree 6 about the middle. tests/entropy/test_quantiles.py proves in balls, over all 2,176 cells,
@@ -41,10 +41,10 @@ _MIDDLE = np.int64(1 << (_CELL_SHIFT - 1))
 @final
 @dataclass(frozen=True, kw_only=True)
 class SmoothQuantile(InverseSurvival):
-    """A smooth Q, whose Taylor table is within ETA of it.
+    """A smooth function Q, whose Taylor table is within ETA of it.
 
-    `function(u)` encloses Q(u); `derivatives(u, count)` encloses Q′(u), … up to order `count`;
-    `reach` bounds the table's values.
+    `function(u)` encloses Q(u); `derivatives(u, count)` encloses the derivatives of Q at u, from
+    the first to order `count`; `reach` bounds the table's values.
     """
 
     function: Callable[[arb], arb]
@@ -55,15 +55,15 @@ class SmoothQuantile(InverseSurvival):
         return self.function(u)
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
+        """Look up 63-bit words, shape (n,), in the table: |Q̂ − Q(u)| <= ETA."""
         return look_up_floats(self, words.view(np.int64).astype(np.float64))
 
 
 def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
-    """Q̂ for words given as floats w; |Q̂ − Q(w/2^63)| <= ETA. The array `w` is overwritten.
+    """Look up words given as floats w, not necessarily whole: |Q̂ − Q(w/2^63)| <= ETA.
 
-    The Taylor polynomial of each cell is evaluated by Horner's rule. Words outside [2^46, 2^63)
-    are `beyond`.
+    The Taylor polynomial of each cell is evaluated by Horner's rule. Words outside [2^46, 2^63) are
+    `beyond`. The array `w` is overwritten.
     """
     raw = w.view(np.int64)
     cell = raw >> _CELL_SHIFT
@@ -84,7 +84,10 @@ def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
 
 @cache
 def table(quantile: SmoothQuantile) -> NDArray[np.float64]:
-    """The coefficients, shape (7, 2176), in powers of the offset w − middle; built once."""
+    """The Taylor coefficients of all cells, shape (7, 2176): row k has the coefficients of order k.
+
+    They are in powers of the offset w − middle, in words. The table is built once.
+    """
     with precision(128):
         rows = [[float(c) for c in _taylor(quantile, middle)] for middle in cell_middles()]
     coefficients = np.array(rows).T.copy()
@@ -111,13 +114,16 @@ def _taylor(quantile: SmoothQuantile, middle: int) -> list[arb]:
 
 
 def _normal_enclose(u: arb) -> arb:
-    """√2 erfc⁻¹(u): P(|Z| > t) = erfc(t/√2)."""
+    """Enclose Q of the half-normal law, √2 erfc⁻¹(u): P(|Z| > t) = erfc(t/√2) for a normal Z."""
     return arb(2).sqrt() * u.erfcinv()
 
 
 @cache
 def _normal_polynomials(count: int) -> list[fmpz_poly]:
-    """The polynomials P₁ = 1, P_{m+1} = P_m′ + m z P_m (theory/release.md §1)."""
+    """The first `count` polynomials of the normal quantile's derivatives.
+
+    They are P₁ = 1 and P_{m+1} = P_m′ + m z P_m, in the variable z (theory/release.md §1).
+    """
     polynomials = [fmpz_poly([1])]
     for m in range(1, count):
         last = polynomials[-1]
@@ -126,10 +132,11 @@ def _normal_polynomials(count: int) -> list[fmpz_poly]:
 
 
 def _normal_derivatives(u: arb, count: int) -> list[arb]:
-    """Q⁽ᵐ⁾ = P_m(Q)·(Q′)^m, Q′ = −√(π/2) e^{Q²/2}.
+    """Enclose the derivatives of the half-normal Q at u, from the first to order `count`.
 
-    z⁽ᵐ⁾(p) = P_m(z)/φ(z)^m with z = −Q, p = u/2; P_m has the parity of m − 1, so each term has the
-    sign of (−1)^m.
+    The m-th derivative is P_m(Q)·(Q′)^m, with Q′ = −√(π/2) e^{Q²/2}. For the normal quantile z(p)
+    and its density φ, the m-th derivative is P_m(z)/φ(z)^m (theory/release.md §1); here z = −Q and
+    p = u/2. P_m has the parity of m − 1, so each term has the sign of (−1)^m.
     """
     q = _normal_enclose(u)
     slope = -(arb.pi() / 2).sqrt() * (q**2 / 2).exp()
@@ -145,12 +152,12 @@ def _normal_derivatives(u: arb, count: int) -> list[arb]:
 
 
 def _exponential_enclose(u: arb) -> arb:
-    """The exponential magnitude −ln u."""
+    """Enclose Q of the exponential law, −ln u."""
     return -u.log()
 
 
 def _exponential_derivatives(u: arb, count: int) -> list[arb]:
-    """Q⁽ᵐ⁾ = (m−1)! (−1/u)^m."""
+    """The derivatives of Q = −ln u: the m-th is (m−1)! (−1/u)^m."""
     derivatives = [-1 / u]
     for m in range(1, count):
         derivatives.append(-m * derivatives[-1] / u)
@@ -158,12 +165,12 @@ def _exponential_derivatives(u: arb, count: int) -> list[arb]:
 
 
 def _cosine_enclose(u: arb) -> arb:
-    """cos(πu/2), the cosine of a uniform angle; it decreases in the angle."""
+    """Enclose cos(πu/2), the cosine of a uniform angle; it decreases in the angle."""
     return (arb.pi() * u / 2).cos()
 
 
 def _cosine_derivatives(u: arb, count: int) -> list[arb]:
-    """(π/2)^m cos(π(u + m)/2)."""
+    """The derivatives of cos(πu/2): the m-th is (π/2)^m cos(π(u + m)/2)."""
     half = arb.pi() / 2
     return [half**m * (half * (u + m)).cos() for m in range(1, count + 1)]
 

@@ -1,15 +1,18 @@
 """Draws of a radius of any law times an independent uniform direction, in two ways.
 
-`DirectionSampler` draws X/g = R·Z/‖Z‖. notation: Z standard normal in R^d, n = ‖Z‖, Q̂ᵢ the table's
-value of |Zᵢ|, η = ETA. Z/n is uniform on the sphere and independent of R, so X is the spherical law
-with that radius (theory/release.md §2). All words are drawn at once, since every coordinate depends
-on all of them through n.
+Notation: X is the noise in R^d, g its grid, and R the radius in units of the grid, a lazy real. Q̂ᵢ
+is the float of |Zᵢ| from the Taylor table, within η = ETA of it, and fl(y) the float near y.
 
-`SphericalSampler` draws X/g = R·D, whose coordinates are refined one by one. notation: d =
-dimension. The direction needs no norm of d normals, so each coordinate can be refined separately.
-The squares of a uniform unit vector, taken in pairs, are Dirichlet(1, …, 1): the spacings D_j of
-sorted uniforms. Within a pair the angle is uniform: X = R√D_j (±cos(πU/2), ±sin(πU/2)). If d is
-odd, one coordinate has a square B ~ Beta(½, (d−1)/2) and the pairs share 1 − B.
+`DirectionSampler` draws X/g = R·Z/‖Z‖, where Z is standard normal in R^d and n = ‖Z‖. Z/n is
+uniform on the sphere and independent of R, so X is the spherical law with that radius
+(theory/release.md §2). All words are drawn at once, since every coordinate depends on all of them
+through n.
+
+`SphericalSampler` draws X/g without the norm of d normals, so each coordinate can be refined
+separately. The squares of a uniform unit vector, taken in pairs, are Dirichlet(1, …, 1): the
+spacings D_j of sorted uniforms. Within pair j the angle is uniform: its coordinates are
+R√D_j·(±cos(πU/2), ±sin(πU/2)), with U uniform. If d is odd, one coordinate has a square B ~ Beta(½,
+(d−1)/2), relative to R², and the pairs share 1 − B.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
 class _RadiusPart(LazyReal):
     """The radius of a part of the coordinates: R√B or R√(1 − B), with B ~ Beta(½, (d−1)/2).
 
-    B = G/(G + H) for G ~ Gamma(½) and H ~ Gamma((d−1)/2); `mine` is G or H.
+    B = G/(G + H) for independent G ~ Gamma(½) and H ~ Gamma((d−1)/2). `mine` is G for the odd
+    coordinate, or H for the pairs; `other` is the other one.
     """
 
     def __init__(self, radius: LazyReal, mine: LazyReal, other: LazyReal) -> None:
@@ -62,7 +66,10 @@ class _RadiusPart(LazyReal):
 
 @final
 class SphericalSampler(Sampler):
-    """A sampler of R·D. The coordinates of the pairs come first, in order, and an odd one last."""
+    """Draws of `radius` times a uniform direction in R^dimension, coordinate by coordinate.
+
+    The coordinates of the pairs come first, in order, and an odd one last.
+    """
 
     def __init__(self, radius: LazyReal, dimension: int, entropy: Entropy) -> None:
         pairs = dimension // 2
@@ -84,11 +91,11 @@ class SphericalSampler(Sampler):
     def draw(self, count: int) -> Block:
         """The next `count` coordinates; see `Sampler.draw`.
 
-        Proof of `error`. With S = R√(1−B), s = fl(S), D a spacing >= 2^-40 and D̂ its 64-bit
-        difference:
-        |D̂ − D| <= 2^-64 + 2^-53 D̂, so |fl(√D̂) − √D| <= 2^-43.9 + 2^-52 √D̂, and
-        |ρ̂ − ρ| <= s·2^-43.8 + 2^-49 ρ̂ for ρ = S√D. Then |fl(ρ̂ĉ) − ρc| <= ρ̂(η + 2^-52) + |ρ̂ − ρ| for
-        |ĉ − c| <= η, |c| <= 1.
+        Proof of `error`. For a pair let S = R√(1−B), s = fl(S), D >= 2^-40 its spacing and D̂ the
+        64-bit difference of its ends. |D̂ − D| <= 2^-64 + 2^-53 D̂, so |fl(√D̂) − √D| <= 2^-43.9 +
+        2^-52 √D̂. For ρ = S√D with the float ρ̂, |ρ̂ − ρ| <= s·2^-43.8 + 2^-49 ρ̂. Let c be the
+        cosine or sine, and ĉ its float: |ĉ − c| <= η, |c| <= 1. Then |fl(ρ̂ĉ) − ρc| <= ρ̂(η +
+        2^-52) + |ρ̂ − ρ|.
         """
         start, stop = self._next, self._next + count
         self._next = stop
@@ -151,9 +158,9 @@ class _Spacings:
 
 @final
 class _Angles:
-    """±cos(πU/2) and ±sin(πU/2) for each pair of coordinates.
+    """Random directions in the plane, (±cos(πU/2), ±sin(πU/2)), one for each pair of coordinates.
 
-    Each pair has two words: the first gives U and one sign, the second the other sign.
+    Each pair has two words: the first gives the uniform U and one sign, the second the other sign.
     """
 
     def __init__(self, count: int, entropy: Entropy) -> None:
@@ -162,7 +169,10 @@ class _Angles:
         self._lazy: dict[int, LazyUniform] = {}
 
     def floats(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Cosine and sine, shape (last − first, 2), and flags for values without meaning."""
+        """The cosine and sine of pairs first … last−1, shape (last − first, 2), as signed floats.
+
+        The flags, of the same shape, mark values without meaning.
+        """
         words = self._words[first:last]
         fraction = words >> np.uint64(1)
         cosine, sine = COSINE.look_up(fraction), COSINE.look_up(_ONES - fraction)
@@ -240,7 +250,7 @@ class DirectionSampler(Sampler):
         )
 
     def _factor(self, bits: int) -> arb:
-        """Enclose R/‖Z‖, once for each precision, as all coordinates share it."""
+        """Enclose the common factor R/‖Z‖ of all coordinates, once for each precision."""
         if bits not in self._factors:
             self._factors[bits] = self._radius.enclose(bits) / self._normals.enclose_norm(bits)
         return self._factors[bits]
@@ -248,7 +258,7 @@ class DirectionSampler(Sampler):
 
 @final
 class _Normals:
-    """The coordinates of Z, as floats and as balls from the same bits."""
+    """The standard normal vector Z, as floats and as balls from the same bits."""
 
     def __init__(self, words: NDArray[np.uint64], entropy: Entropy) -> None:
         self.words = words
@@ -257,7 +267,7 @@ class _Normals:
         self._norm: tuple[float, float] | None = None
 
     def norm(self) -> tuple[float, float]:
-        """The norm as a float n̂, and a proved bound e on |n̂ − n|.
+        """The norm n of Z as a float n̂, and a proved bound e on |n̂ − n|.
 
         The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n; values beyond
         the table are rounded balls, which are closer. Squares and sums of 256 of them have an error
@@ -280,7 +290,7 @@ class _Normals:
             )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """Enclose Zᵢ."""
+        """Enclose the coordinate Zᵢ with the given index."""
         magnitude, sign = self._coordinate(index)
         return sign * magnitude.enclose(bits)
 
@@ -292,7 +302,10 @@ class _Normals:
         return squares.sqrt()
 
     def _coordinate(self, index: int) -> tuple[LazyMagnitude, int]:
-        """The lazy |Zᵢ| and the sign; cached, so that it has the same bits every time."""
+        """The lazy magnitude |Zᵢ| and the sign of a coordinate.
+
+        Both are cached, so that the coordinate has the same bits every time.
+        """
         if index not in self._lazy:
             word = int(self.words[index])
             self._lazy[index] = word_magnitude(word, HALF_NORMAL, self._entropy)
@@ -300,6 +313,9 @@ class _Normals:
 
 
 def _estimates(words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """|Zᵢ| as floats, and flags for values beyond the table, which have no meaning."""
+    """The magnitudes |Zᵢ| of these words as floats Q̂ᵢ, and flags for words beyond the table.
+
+    A flagged value has no meaning.
+    """
     table_values = HALF_NORMAL.look_up(words >> np.uint64(1))
     return table_values.values, table_values.beyond

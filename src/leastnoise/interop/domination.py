@@ -1,14 +1,15 @@
 """A law of losses on a lattice that bounds the privacy loss from above.
 
-notation (theory/accounting.md §1 B and E): δ(α) the privacy profile as a function of α = e^ε, which
-is convex and starts at δ(0) = 1; αᵢ = e^(zᵢ) chosen points, the "dots"; sᵢ the slope of the chord
-that leaves the i-th dot to the right, 0 after the last one.
+Notation (theory/accounting.md §1 B and E): δ(α) is the privacy profile as a function of α = e^ε,
+which is convex and starts at δ(0) = 1. α_i = e^(z_i) are chosen points, the "dots", at the losses
+z_i. s_i is the slope of the chord that leaves the i-th dot to the right, 0 after the last one. P
+and Q are the laws of the output on two neighbours, and H_α(P‖Q) = δ(α).
 
-A chord between points on or above a convex function is on or above it. So the law with masses wᵢ =
-αᵢ(sᵢ − sᵢ₋₁) at zᵢ, and δ at the last dot at infinity, has a profile nowhere below the mechanism's,
-for any choice of dots. Dots that would make a mass negative are left out. If the worst shift varies
-with ε, the profile is the supremum over shifts. It is convex too, and the law bounds every shift at
-once, alone and composed.
+A chord between points on or above a convex function is on or above it. So the law with masses
+α_i(s_i − s_{i−1}) at z_i, and δ at the last dot at infinity, has a profile nowhere below the
+mechanism's, for any choice of dots. Dots that would make a mass negative are left out. If the worst
+shift varies with ε, the profile is the supremum over shifts. It is convex too, and the law bounds
+every shift at once, alone and composed.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class LossLaw:
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
 ) -> tuple[LossLaw, LossLaw | None]:
-    """The laws for a removed record and, if that law differs, for an added record.
+    """The laws for a removed record, and for an added record; the second is None if both agree.
 
     Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is too small
     for losses of that size.

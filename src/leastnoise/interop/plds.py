@@ -67,13 +67,14 @@ class ProvedPld(PrivacyLossDistribution):
 def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
     """Describe a mechanism or a composition as a `DpEvent` of dp-accounting.
 
-    Only Gaussian and Laplace noise have events: `GaussianDpEvent(σ/Δ₂)` and `LaplaceDpEvent(b/Δ₁)`.
-    A Poisson sample becomes a `PoissonSampledDpEvent`, k releases (or k draws that one person
-    affects) a `SelfComposedDpEvent`, and several mechanisms a `ComposedDpEvent`. For one of k
-    releases use `mechanism.compose(1)`. Multipliers are rounded down to floats and sampling rates
-    up, so that no event promises more than the mechanism. An event is a description: the quality of
-    a bound depends on dp-accounting's accountant, and it holds for the neighbours of the declared
-    sensitivity.
+    Only Gaussian and Laplace noise have events: `GaussianDpEvent(σ/Δ₂)` and `LaplaceDpEvent(b/Δ₁)`,
+    for the standard deviation σ, the Laplace scale b, and the l2 and l1 sensitivities Δ₂ and Δ₁. A
+    Poisson sample becomes a `PoissonSampledDpEvent`, several releases of one mechanism (or several
+    draws that one person affects) a `SelfComposedDpEvent`, and several mechanisms a
+    `ComposedDpEvent`. For one release of several use `mechanism.compose(1)`. Multipliers are
+    rounded down to floats and sampling rates up, so that no event promises more than the mechanism.
+    An event is a description: the quality of a bound depends on dp-accounting's accountant, and it
+    holds for the neighbours of the declared sensitivity.
 
     Args:
         releases: A mechanism, with all releases of its certificate, or a composition.
@@ -85,7 +86,6 @@ def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
         NotApplicable: There is no event for the noise; use `to_pld`. (`MixtureOfGaussiansDpEvent`
             is about random sensitivities, not about `gaussian-mixture` noise.)
         MissingExtra: dp-accounting isn't installed.
-
     """
     events = require("dp_accounting.dp_event")
     like = "a Mechanism or a Composition"

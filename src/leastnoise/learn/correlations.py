@@ -1,7 +1,8 @@
 """Intervals of correlations: the range of r over a box that contains the moments without noise.
 
-notation: x, y = two columns in [−1, 1]; a, b their means, s, t their mean squares, p the mean of
-xy; c = p − ab, v = s − a², w = t − b², r = c/√(vw).
+Notation: x and y are two columns in [−1, 1]. a and b are their means, s and t their mean squares,
+and p is the mean of xy. c = p − ab is the covariance, v = s − a² and w = t − b² are the variances,
+and r = c/√(vw) is the correlation.
 
 A pair has k noisy sums: 6 if rows are counted, otherwise 5. Each is within its half-width with
 probability 1 − 0.05/k, so all are with 95 % (Bonferroni). Then the moments lie in a box.
@@ -47,7 +48,7 @@ class MomentBox(NamedTuple):
     p: Interval
 
     def with_negative_y(self) -> MomentBox:
-        """The box of x and −y."""
+        """The box for the columns x and −y."""
         (b, b_end), (p, p_end) = self.b, self.p
         return self._replace(b=(-b_end, -b), p=(-p_end, -p))
 
@@ -117,9 +118,10 @@ def _is_in(number: float, interval: Interval) -> bool:
 
 
 def _divide(sums: Floats, halves: Floats, rows: tuple[float, float]) -> Floats:
-    """The lower and upper ends of the quotients sums/n, within [−1, 1]; shape (2, …).
+    """The lower and upper ends of the means sums/n, within [−1, 1]; shape (2, …).
 
-    The sums are known up to `halves`, and `rows` are n and its half-width.
+    n is the number of rows. `halves` are the half-widths of the sums, and `rows` are n and its
+    half-width.
     """
     n, half = rows
     if n - half <= 0:

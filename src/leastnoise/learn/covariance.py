@@ -1,6 +1,8 @@
 """A private covariance matrix for scikit-learn, from one draw of noisy second moments.
 
-notation: S = Σ zzᵀ + N, z = (1, x); n the number of rows, Q = (−mean, I), C = Q S Qᵀ/n.
+Notation: n rows have d columns each; x is a row, m the vector of the columns' means, and z = (1,
+x). S = Σ zzᵀ + N is the released matrix with its noise N. Q = (−m, I) centres the columns, and C =
+Q S Qᵀ/n is their covariance matrix.
 """
 
 from __future__ import annotations
@@ -117,11 +119,11 @@ class Estimate:
 
 
 def estimate(published: NoisyMoments) -> Estimate:
-    """Estimate means and covariances of the columns from moments with a constant.
+    """Estimate means and covariances of the columns from noisy moments with a constant.
 
-    Eigenvalues are clipped to [0, d], the range for columns in [−1, 1]. This gives the nearest such
-    matrix, which is no further from the truth. Noise moves n·C by Q N Qᵀ, and by −C times the noise
-    of n if n isn't public.
+    Eigenvalues are clipped to [0, d], the range for d columns in [−1, 1]. This gives the nearest
+    such matrix, which is no further from the truth. The standard deviations are to first order:
+    noise moves n·C by Q N Qᵀ, and by −C times the noise of n if n isn't public.
     """
     rows = max(published.rows, 1.0)
     means = np.clip(published.sums[0, 1:] / rows, -1.0, 1.0)

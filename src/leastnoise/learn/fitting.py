@@ -79,7 +79,7 @@ class Spent:
 
 
 def charge(model: PrivateModel, certificate: Certificate, *, label: str) -> int | None:
-    """Charge the model's `ledger`, if it has one; return the number of the entry."""
+    """Charge the model's `ledger`; return the number of the entry, or None without a ledger."""
     if model.ledger is None:
         return None
     ledger = model.ledger if isinstance(model.ledger, Ledger) else Ledger(model.ledger)
@@ -94,10 +94,11 @@ def charge(model: PrivateModel, certificate: Certificate, *, label: str) -> int 
 
 
 def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
-    """Read features as floats, and labels. scikit-learn's errors are raised without quoted data.
+    """Read features as floats, and labels as they are, without quoting data in errors.
 
-    scikit-learn quotes texts and arrays, which are data, in its messages. `more` are keyword
-    arguments for scikit-learn, such as y_numeric.
+    With `y_numeric` in `more`, labels become floats, too. `more` are keyword arguments for
+    scikit-learn, which checks the data; it quotes texts and arrays, which are data, in its
+    messages.
     """
     try:
         return _as_floats(validate_data(model, X, *y, dtype=np.float64, **more), **more)

@@ -1,13 +1,14 @@
 """Least squares from noisy second moments. All of it is post-processing of published numbers.
 
-notation: z = (1, x, y) or (x, y), S = Σ zzᵀ + N with noise N. Q = (−mean, I) centres the variables;
-Q = I without a constant. C = Q S Qᵀ. A is C's part for the features, b its part for features with
-the target, and U diag(w) Uᵀ = A.
+Notation: x is a row's d features and y its target; z = (1, x, y), or (x, y) without a constant. S =
+Σ zzᵀ + N is the released matrix with noise N. Q = (−m, I) centres the variables, m being their
+means; Q = I without a constant. C = Q S Qᵀ. A is C's part for the features, b its part for features
+with the target, and A = U diag(w) Uᵀ with eigenvalues w.
 
 Noise may leave A with meaningless or negative eigenvalues. The noise part Q N Qᵀ of A has a norm of
-about 2√v, v = ‖E[(Q N Qᵀ)²]‖ (at most that in expectation, for Gaussian noise of equal variances).
-Eigenvalues below 4√v are raised to 4√v. In these directions features vary too little, and
-coefficients are shrunk to 0, so that noise stays below a quarter of a feature's scale. Other
+about 2√v, v = ‖E[(Q N Qᵀ)²]‖ (at most that in expectation, for Gaussian noise of equal variances; E
+is the mean). Eigenvalues below 4√v are raised to 4√v. In these directions features vary too little,
+and coefficients are shrunk to 0, so that noise stays below a quarter of a feature's scale. Other
 eigenvalues stay, so that well-determined coefficients have no bias.
 """
 
@@ -26,13 +27,12 @@ _NORMS = 4.0  # the smallest eigenvalue, in units of √v; the norm of the noise
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionEstimate:
-    """Estimated coefficients of a linear regression.
+    """Estimated coefficients of a linear regression with d features.
 
     Attributes:
         weights: Coefficients, shape (d + 1,), the intercept first (0 without one).
         covariance: Covariance of their errors, shape (d + 1, d + 1).
         hidden: Number of directions of the features that noise hides.
-
     """
 
     weights: Floats

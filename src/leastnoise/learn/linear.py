@@ -59,8 +59,8 @@ class LinearRegression(RegressorMixin, PrivateModel):
         bounds: Pair (low, high) for all features, or one pair for each. Public, not read off the
             data. Narrower bounds need less noise.
         target_bounds: Pair (low, high) for the target, public too.
-        alpha: Weight of a penalty alpha·‖w‖² as in scikit-learn's Ridge, for features and target
-            scaled to [−1, 1]. The intercept isn't penalised.
+        alpha: Weight of a penalty alpha·‖w‖² on the coefficients w as in scikit-learn's Ridge, for
+            features and target scaled to [−1, 1]. The intercept isn't penalised.
         fit_intercept: True for a model with an intercept.
 
     Attributes:
@@ -147,14 +147,13 @@ class LinearRegression(RegressorMixin, PrivateModel):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Predict coef·x + intercept for each row.
+        """Predict the target of each row: its features times `coef_`, plus `intercept_`.
 
         Args:
             X: Features, shape (n, d).
 
         Returns:
             Predictions, shape (n,).
-
         """
         check_is_fitted(self)
         X = read_numbers(self, X, reset=False)
@@ -178,9 +177,10 @@ class LinearRegression(RegressorMixin, PrivateModel):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Scales:
-    """The scaling of columns, the target last, to [−1, 1]; bounds have shape (d + 1,).
+    """The scaling of all columns to [−1, 1]: the d features, and then the target.
 
-    A model without intercept goes through 0. Then `shifted` is False, and 0 is mapped to 0.
+    The bounds `low` and `high` have shape (d + 1,). A model without intercept goes through 0. Then
+    `shifted` is False, and 0 is mapped to 0.
     """
 
     low: Floats
@@ -192,7 +192,11 @@ class _Scales:
         return to_unit(np.clip(columns, self.low, self.high), *self._ends())
 
     def to_data(self) -> tuple[Floats, float]:
-        """The map from unit coefficients to the data's scale: a matrix, and an added intercept."""
+        """The map of coefficients from the scale of [−1, 1] to the data's scale.
+
+        Returns a matrix that multiplies the coefficients (intercept first), and a number that is
+        added to the intercept.
+        """
         low, high = self._ends()
         middles, halves = (low + high) / 2, (high - low) / 2
         ratios = halves[-1] / halves[:-1]

@@ -68,7 +68,8 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         max_iter: Largest number of rounds with vectors (None: 1,000), or number of rounds with
             coordinates (None: 100). If the rounds are predicted to be too few, scikit-learn's
             ConvergenceWarning is raised.
-        alpha: λ of the penalty λ‖h‖₁ on the mean loss; the intercept is penalised too.
+        alpha: Weight λ of the penalty λ‖h‖₁ on the mean loss, for coefficients h; the intercept is
+            penalised too.
         fit_intercept: True for a model with an intercept.
         max_norm: Largest l2 norm of a row of features, without the intercept's constant; public.
             Longer rows are shortened to it in training and prediction, without a warning. With
@@ -160,14 +161,13 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores h·x + intercept of rows that are clipped to [−1, 1] and `max_norm`.
+        """Score rows by the linear model, after clipping them to [−1, 1] and `max_norm`.
 
         Args:
             X: Features, shape (n, d).
 
         Returns:
             Scores, shape (n,); positive for the second class.
-
         """
         check_is_fitted(self)
         X = read_numbers(self, X, reset=False)
@@ -284,7 +284,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         )
 
     def _limit(self, features: int) -> Fraction | None:
-        """`max_norm`², at most the number of features."""
+        """The square of `max_norm`, at most the number of features; None if `max_norm` is None."""
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")

@@ -1,14 +1,12 @@
 """Second moments of several columns as one vector: exact sums, and their sensitivity to one row.
 
-notation: x ∈ [−1, 1]^d a row's variables, including the target, in whole multiples of 2^−20; z =
-(1, x), or x without a constant; m its length, c = m − d; s = x²; x', z', v' and t = x'² belong to
-another row.
+Notation: x ∈ [−1, 1]^d has a row's d variables, including the target, in whole multiples of 2^−20;
+z = (1, x), or x without a constant. m is the length of z, and c = m − d is 1 with a constant, else
+0. s = x² has the squares of the variables; x', z', v' and t = x'² belong to another row.
 
 The vector is the sum over rows of
 
-```
-v = (1 where rows are counted, z_i z_k for i < k, 2x_j² − 1),
-```
+``` v = (1 where rows are counted, z_i z_k for i < k, 2x_j² − 1), ```
 
 whose numbers all lie in [−1, 1]. Products are exact, in units of 2^−40, and sums are of unbounded
 integers, so that statements about rows hold to the last bit.
@@ -16,14 +14,11 @@ integers, so that statements about rows hold to the last bit.
 If a row is added or removed, each number moves by at most 1. If a row is replaced, the number of
 rows is public, each number moves by at most 2, and all of them in l2 by at most Δ,
 
-```
-Δ² = max(m², (m² + c + 7d)/2).
-```
+``` Δ² = max(m², (m² + c + 7d)/2). ```
 
 *Proof.* ‖zzᵀ − z'z'ᵀ‖² = ‖z‖⁴ + ‖z'‖⁴ − 2(z·z')² has products i < k twice, so that
 
-```
-‖v − v'‖² = ½‖zzᵀ − z'z'ᵀ‖² − ½‖s − t‖² + 4‖s − t‖² ≤ ½(c + Σs)² + ½(c + Σt)² + 7/2·‖s − t‖².
+``` ‖v − v'‖² = ½‖zzᵀ − z'z'ᵀ‖² − ½‖s − t‖² + 4‖s − t‖² ≤ ½(c + Σs)² + ½(c + Σt)² + 7/2·‖s − t‖².
 ```
 
 The bound is convex in (s, t), so it is largest if all of these are 0 or 1. If s and t differ in k
@@ -74,7 +69,7 @@ class Moments:
 
     @property
     def dimension(self) -> int:
-        """The number of released numbers."""
+        """The number of released numbers: the length of the vector v."""
         return self.counted + self.size * (self.size - 1) // 2 + self.variables
 
     @property
@@ -116,7 +111,7 @@ class Moments:
         return np.array(counted + sums, dtype=object)
 
     def _products(self, whole: Floats) -> NDArray[np.int64]:
-        """Σ zzᵀ, on and above the diagonal, in units of 2^−40."""
+        """The sum of zzᵀ over all rows, on and above the diagonal, in units of 2^−40."""
         unit = 1 << BITS
         within = np.clip(np.nan_to_num(whole.T), -unit, unit)
         columns = list(np.ascontiguousarray(within, dtype=np.int64))
@@ -183,14 +178,13 @@ class NoisyMoments:
     count_variance: float
 
     def spread(self, inner: Floats) -> Floats:
-        """E[N·inner·N] for a symmetric matrix.
+        """The mean of N·inner·N over the noise N, for a symmetric matrix `inner`.
 
         Args:
             inner: The matrix, shape (m, m).
 
         Returns:
-            The expectation, shape (m, m).
-
+            The mean, shape (m, m).
         """
         expectation = self.noise * inner
         np.fill_diagonal(expectation, self.noise @ np.diag(inner))

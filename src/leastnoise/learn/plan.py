@@ -1,20 +1,20 @@
 """Plan the training of a classifier from public numbers: updates, number of rounds, and noise.
 
-notation: n rows, d features, R² the largest ‖x‖₂² of a row, T rounds of P updates, γ the step, Δ
-the sensitivity of a sum of derivatives (1 for an added or removed row, 2 for a replaced one), σ the
-standard deviation that noise gives to a derivative of the mean loss, averaged over all its
-releases.
+Notation: n is the number of rows, d the number of features, and R² the largest ‖x‖₂² of a row x.
+There are T rounds of P updates, each with the step γ. Δ is the sensitivity of a sum of derivatives
+(1 for an added or removed row, 2 for a replaced one). σ is the standard deviation that noise gives
+to a derivative of the mean loss, averaged over all its releases.
 
 Vectors: a release has all d numbers; a row moves each by at most Δ and all by at most ΔR in l2.
 Coordinates: T·P releases of one number with sensitivity Δ, and steps of 1, as in the papers.
 
 The number of rounds (docs/theory/learning.md): if the loss has curvature h in some direction, noise
 moves the minimum there by σ/h. No coefficient is expected to contribute more than ±8 to a score, so
-none is beyond B = 8/R, and directions with h < σ/B aren't worth learning. Nesterov's steps of 1/L,
-with a momentum for curvatures from λ = σ/B on, learn directions with h >> λ nearly without bias in
-T = 3√(L/λ) rounds, and leave the others near 0. Stopping then nearly minimises the worst loss over
-all h. L = R²/4 bounds the curvature of the loss. If noise is larger than the typical curvature
-R²/4d, a ridge of dσ²/2 keeps coefficients small; λ and L include it.
+none is beyond B = 8/R, and directions with h < σ/B aren't worth learning. L = R²/4 bounds the
+curvature of the loss. Nesterov's steps of 1/L, with a momentum for curvatures from λ = σ/B on,
+learn directions with h >> λ nearly without bias in T = 3√(L/λ) rounds, and leave the others near 0.
+Stopping then nearly minimises the worst loss over all h. If noise is larger than the typical
+curvature R²/4d, a ridge of dσ²/2 keeps coefficients small; λ and L include it.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Problem:
         features: Number of features d, including the intercept's.
         rounds: With vectors, the largest number of rounds; None for as many as the public numbers
             need, at most 1,000. With coordinates, the number of rounds; None for 100.
-        squared_norm: R²; None for d, which features in [−1, 1] never exceed.
+        squared_norm: R², the largest squared l2 norm of a row; None for d, which features in
+            [−1, 1] never exceed.
         noise: Name of the noise family, or "auto".
         parameters: Parameters of the noise, as pairs of a name and a value.
-
     """
 
     budget: Budget
@@ -78,18 +78,18 @@ class Problem:
 
     @property
     def factor(self) -> int:
-        """Δ: the largest change by one row of a sum of numbers in [−1, 1]."""
+        """The sensitivity Δ of a sum of derivatives: the change by one row of a sum in [−1, 1]."""
         return 1 if self.neighbours == "add-remove" else 2
 
     @property
     def norm_limit(self) -> Fraction:
-        """R², at most d."""
+        """The bound R² on the squared norm of a row, at most the number of features."""
         whole = Fraction(self.features)
         return whole if self.squared_norm is None else min(self.squared_norm, whole)
 
     @property
     def per_round(self) -> int:
-        """P, the number of coordinates that a round of the updates "coordinates" changes."""
+        """The number P of coordinates that a round of the updates "coordinates" changes."""
         return math.ceil(self.features / 4)  # as Liu et al. (2026, App. D.7) do
 
 
@@ -104,14 +104,14 @@ class TrainingPlan:
         per_round: Number of releases in a round.
         step: Size of an update.
         mechanism: The noise; its certificate covers all releases.
-        noise: σ, see the module.
+        noise: Standard deviation σ of the noise in a derivative of the mean loss, averaged over all
+            its releases.
         ridge: Number that is added to the curvature.
         momentum: Nesterov's momentum.
         learnable: λ, the least curvature of directions that can be learnt despite the noise.
         reached: The least curvature of directions for which the rounds suffice.
         size: B, the largest expected coefficient.
         features: Number of features d.
-
     """
 
     updates: Updates
@@ -134,17 +134,19 @@ class TrainingPlan:
 
     @property
     def predicted_noise(self) -> float:
-        """An upper bound dλB²/3 on the increase of the mean loss by noise and hidden directions.
+        """An upper bound on the increase of the mean loss by noise and hidden directions.
 
-        It holds for a quadratic loss, coefficients within B, and enough rounds.
+        It is `features`·`learnable`·`size`²/3, for a quadratic loss, coefficients of at most
+        `size`, and enough rounds.
         """
         return self.features * self.learnable * self.size**2 / 3
 
     @property
     def predicted_optimization(self) -> float:
-        """An upper bound dB²/2 · `reached` on the increase of the mean loss by too few rounds.
+        """An upper bound on the increase of the mean loss by too few rounds.
 
-        It is 0 if the rounds reach every direction that can be learnt.
+        It is `features`·`reached`·`size`²/2, or 0 if the rounds reach every direction that can be
+        learnt.
         """
         if self.reached <= self.learnable:
             return 0.0
@@ -264,17 +266,17 @@ def _ridge(problem: Problem, noise: float) -> float:
 
 
 def _learnable(problem: Problem, noise: float) -> float:
-    """λ, the least curvature of directions that can be learnt despite the noise."""
+    """The least curvature λ of directions that can be learnt despite the noise."""
     return noise / _size(problem) + _ridge(problem, noise)
 
 
 def _largest(problem: Problem, noise: float) -> float:
-    """L, an upper bound on the curvature of the loss with its ridge."""
+    """An upper bound L on the curvature of the loss with its ridge."""
     return float(problem.norm_limit / 4) + _ridge(problem, noise)
 
 
 def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
-    """T: enough rounds to converge, within the limit.
+    """The number of rounds T: enough to converge, within the limit.
 
     With Gaussian noise, σ doesn't depend on T; with other noise and δ > 0 it hardly does. For δ = 0
     each release has ε/T, and σ ∝ √T.

@@ -1,8 +1,9 @@
 """Private proximal descent in numpy, with sums of whole numbers and exact sensitivities.
 
-notation: x_i a row in [−1, 1]^d, y_i = ±1 its label, h the coefficients. The loss is 1/n Σ log(1 +
-exp(−y_i h·x_i)) + λ‖h‖₁. A row's part of n times its derivatives is s_i x_i with s_i = −y_i/(1 +
-exp(y_i h·x_i)) in [−1, 1].
+Notation: n rows have d features each. x_i is a row in [−1, 1]^d with entries x_ij, y_i = ±1 its
+label, and h the coefficients. The loss is 1/n Σ log(1 + exp(−y_i h·x_i)) + λ‖h‖₁, with the
+penalty's weight λ. A row's part of n times its derivatives is s_i x_i, with the slope s_i = −y_i/(1
++ exp(y_i h·x_i)) in [−1, 1].
 
 Features are truncated to whole multiples of 2^−20, and so is each product s_i x_ij. So the product
 is never larger than x_ij, however s_i is rounded. A row moves a sum by at most its own features,
@@ -80,10 +81,10 @@ def coordinate_rounds(
     order: Iterator[NDArray[np.int64]],
     noisy: Noisy,
 ) -> Floats:
-    """Train h, shape (d,), by proximal coordinate descent (Mangold et al. 2022, Algorithm 1).
+    """Train coefficients, shape (d,), by proximal coordinate descent (Mangold et al. 2022).
 
-    A round updates the first coordinates of a permutation of `order` in turn, and ends at the
-    average of its iterates. `rows` is the public n, `penalty` is λ.
+    It is their Algorithm 1. A round updates the first coordinates of a permutation of `order` in
+    turn, and ends at the average of its iterates. `rows` is the public n, `penalty` is λ.
     """
     columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
@@ -111,10 +112,10 @@ def vector_rounds(
     penalty: float,
     noisy: Noisy,
 ) -> Floats:
-    """Train h, shape (d,), by Nesterov's accelerated proximal descent with the plan's ridge.
+    """Train coefficients, shape (d,), by Nesterov's accelerated proximal descent with a ridge.
 
-    The result is the average over all rounds, with larger weights for later ones. The penalty
-    shrinks the average, because an average of shrunk iterates is never 0.
+    The ridge is the plan's. The result is the average over all rounds, with larger weights for
+    later ones. The penalty shrinks the average, because an average of shrunk iterates is never 0.
     """
     columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
@@ -148,7 +149,7 @@ def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
 
 
 def _margins(columns: Floats, weights: Floats) -> Floats:
-    """h·x_i for every row, each by the same operations in the same order.
+    """The products h·x_i of all rows with the coefficients, each by the same operations in order.
 
     In a matrix product, the rounding of a row may depend on its position and the number of rows.
     Then adding or removing a row would change what other rows add to a sum.
@@ -161,10 +162,10 @@ def _margins(columns: Floats, weights: Floats) -> Floats:
 
 
 def _slopes(margins: Floats, labels: Floats) -> Floats:
-    """s_i, in [−1, 1] even if something overflows."""
+    """The slopes s_i of all rows, in [−1, 1] even if something overflows."""
     return np.clip(-labels / (1 + np.exp(labels * margins)), -1.0, 1.0)
 
 
 def _shrink(weights: Floats, by: float) -> Floats:
-    """The proximal operator of by·‖·‖₁."""
+    """Shrink each weight towards 0 by at most `by`: the proximal operator of by·‖·‖₁."""
     return np.sign(weights) * np.maximum(np.abs(weights) - by, 0.0)

@@ -1,13 +1,14 @@
 """The error of a published number, or of a weighted sum of several, with rounding counted.
 
-Rounding to the grid adds at most g/2 to an error, and g²/12 to its variance (a uniform error). It
-adds nothing if noise on the integers has all its points on the grid. If noise is drawn for W·v and
-mapped back by W⁻¹, a coordinate's error is one coordinate of the noise times its `deviation`, and
-rounding adds at most √d·g/2 times that (Cauchy–Schwarz).
+Rounding to the grid g adds at most g/2 to an error, and g²/12 to its variance (a uniform error). It
+adds nothing if noise on the integers has all its points on the grid. If noise is drawn for W·v in
+R^d and mapped back by W⁻¹, a coordinate's error is one coordinate of the noise times its
+`deviation`, and rounding adds at most √d·g/2 times that (Cauchy–Schwarz).
 
-notation: S = Σ c_j X_j, s its standard deviation; W a sum of four uniform numbers, |W| <= h. S + W
-has a density, whose characteristic function falls as u⁻⁴, even if S lives on a lattice. As
-|S| <= |S + W| + h, t + h contains S with at least the probability that t contains S + W.
+Notation for sums: S = Σ c_j X_j is a weighted sum of coordinates X_j of noise, and s its standard
+deviation. W is a sum of four uniform numbers, |W| <= h. S + W has a density, whose characteristic
+function falls as u⁻⁴ at the frequency u, even if S lives on a lattice. As |S| <= |S + W| + h, the
+interval ±(t + h) contains S with at least the probability that ±t contains S + W.
 """
 
 from __future__ import annotations
@@ -84,9 +85,10 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
 def half_width_of_quotient(
     certificate: Certificate, probability: float, coordinates: tuple[int, int], ratio: float
 ) -> float | None:
-    """The t with P(|E_i − ratio·E_j| <= t) >= probability, for the errors E of one draw.
+    """The half-width t of E_i − ratio·E_j, where E_i and E_j are errors of one draw.
 
-    `coordinates` are i and j, and ratio >= 0. None if the joint law of the errors isn't known.
+    P(|E_i − ratio·E_j| <= t) >= probability. `coordinates` are i and j, and ratio >= 0. None if the
+    joint law of the errors isn't known.
     """
     if certificate.geometry is not None:
         return None
@@ -100,10 +102,10 @@ def half_width_of_three(
     coordinates: tuple[int, int, int],
     weights: tuple[float, float, float],
 ) -> float | None:
-    """The t with P(|Σ w_j E_j| <= t) >= probability, for the errors E of one draw.
+    """The half-width t of Σ w_j E_j, where the E_j are errors of three coordinates of one draw.
 
-    The three `coordinates` are the j, and `weights` the w_j >= 0. None if the joint law of the
-    errors isn't known.
+    P(|Σ w_j E_j| <= t) >= probability. The three `coordinates` are the j, and `weights` the w_j >=
+    0. None if the joint law of the errors isn't known.
     """
     if certificate.geometry is not None:
         return None
@@ -138,11 +140,11 @@ Summed = tuple["Certificate", Mapping[int, float]]
 
 
 def difference_half_width(left: Summed, right: Summed, probability: float) -> float:
-    """The t with P(|E − E'| <= t) >= probability, for two numbers' independent errors.
+    """A t with P(|E − E'| <= t) >= probability, for independent errors E and E' of two numbers.
 
-    notation: X, X' their noise; |X| <= q_i with probability >= 1 − u_i, for the fixed tails u_i in
-    _TAILS. So S(t), the smallest u_i with q_i <= t, bounds P(|X| > t); S' does the same for X'. The
-    law of X' is symmetric, so for |x| <= b <= t
+    Notation: X and X' are their noise, without rounding; |X| <= q_i with probability >= 1 − u_i,
+    for the fixed tails u_i in _TAILS. S(t), the smallest u_i with q_i <= t, bounds P(|X| > t); S'
+    does the same for X'. The law of X' is symmetric, so for |x| <= b <= t
 
         P(|X' − x| > t) = P(X' > t − |x|) + P(X' > t + |x|) <= S'(t − b)/2 + S'(t)/2.
 
@@ -169,7 +171,11 @@ def difference_half_width(left: Summed, right: Summed, probability: float) -> fl
 def _list_half_widths(
     certificate: Certificate, weights: Mapping[int, float]
 ) -> NDArray[np.float64]:
-    """The q_i with P(|X| <= q_i) >= 1 − u_i, for each u_i of _TAILS; the first is 0."""
+    """The half-widths q_i of the noise X of a number, for each tail u_i of _TAILS; the first is 0.
+
+    P(|X| <= q_i) >= 1 − u_i. `weights` sum one or two coordinates to the number. Raises
+    NotApplicable if the law of X isn't known.
+    """
     noise, (first, *others) = certificate.noise, weights
     if not has_quantiles(noise):
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
@@ -195,7 +201,11 @@ def _list_half_widths(
 def _width_of_difference(
     first: NDArray[np.float64], second: NDArray[np.float64], outside: float
 ) -> float:
-    """A t with P(|X' − X| > t) <= outside, by the bound of `difference_half_width`."""
+    """A t that |X' − X| exceeds with probability at most `outside`.
+
+    It follows from the bound in `difference_half_width`. `first` and `second` are the half-widths
+    q_i of the noise X and X' of two numbers.
+    """
     masses = -np.diff(_TAILS)
 
     def bound(t: float) -> float:
@@ -266,7 +276,10 @@ def _rounding_grid(certificate: Certificate) -> float:
 
 
 def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """The factor by which W⁻¹ multiplies a coordinate's noise, and √d, a bound for its rounding."""
+    """The factors by which W⁻¹ multiplies a coordinate's noise, and its rounding at most.
+
+    The second is √d for noise in R^d, relative to the first. Without a geometry both are 1.
+    """
     if certificate.geometry is None:
         return 1.0, 1.0
     deviation = float(certificate.geometry.deviations[coordinate])
@@ -292,8 +305,8 @@ _SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at m
 class Term:
     """Equal summands of S: `times` numbers of one draw of noise, each times `coefficient`.
 
-    For noise in cells of several numbers, which may depend on each other, `times` counts cells.
-    Each cell contributes the sum of its numbers times `weights`, in their order.
+    Noise in cells of several numbers may depend on each other within a cell. Then `times` counts
+    cells, and each contributes the sum of its numbers times `weights`, in their order.
     """
 
     certificate: Certificate
@@ -309,7 +322,7 @@ class Term:
 
 
 def deviation_of_sum(terms: Sequence[Term]) -> float:
-    """The standard deviation of S, with rounding, from the `standard_deviation` of each number."""
+    """The standard deviation of the sum S of all `terms`, with rounding."""
     return math.sqrt(math.fsum(
         term.times * (part * standard_deviation(term.certificate, index)) ** 2
         for term in terms
@@ -318,10 +331,11 @@ def deviation_of_sum(terms: Sequence[Term]) -> float:
 
 
 def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) -> list[float]:
-    """The t with P(|S| <= t) >= probability for each probability, with rounding to the grids.
+    """The half-width t of the sum S of all `terms`, for each of the `probabilities`.
 
-    Exact for one number, and if all numbers are integers and s is below 400; otherwise up to 2 %
-    too large. Raises NotApplicable if a characteristic function isn't known.
+    P(|S| <= t) >= probability, with rounding to the grids. t is exact for one number, and if all
+    numbers are integers and the standard deviation is below 400; otherwise up to 2 % too large.
+    Raises NotApplicable if a characteristic function isn't known.
     """
     some = [term for term in terms if term.parts]
     if len(some) == 1 and some[0].times == 1 and len(some[0].parts) == 1:

@@ -79,10 +79,10 @@ def _prepare_certificate(certificate: Certificate, *, name: str) -> Certificate:
 @final
 @record(kw_only=False)
 class Mechanism:
-    """A noise law with a proved guarantee: v ↦ g · round((v + X)/g), g its grid.
+    """A noise law with a proved guarantee: it publishes values v as g · round((v + X)/g).
 
-    X is drawn from the certificate's noise. With a geometry, W·v takes the place of v and the
-    result is mapped back by W⁻¹.
+    X is drawn from the certificate's noise, and g is the grid. With a geometry, which has a linear
+    map W, W·v takes the place of v and the result is mapped back by W⁻¹.
 
     Args:
         certificate: A certificate. One that was not proved in this process, such as one read from a
@@ -98,7 +98,6 @@ class Mechanism:
         >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1))
         >>> round(noise.mse, 6), noise.release(41).values.shape
         (2.0, ())
-
     """
 
     certificate: Certificate = field(converter=takes(_prepare_certificate))
@@ -124,9 +123,9 @@ class Mechanism:
 
     @property
     def mse(self) -> float:
-        """The sum of all coordinates' mean squared errors, E‖error‖₂², before rounding.
+        """The sum of all coordinates' mean squared errors, before rounding: the mean of ‖error‖₂².
 
-        Rounding adds g²/12 for each coordinate.
+        Rounding adds g²/12 for each coordinate, for the grid g.
         """
         geometry = self.certificate.geometry
         if geometry is None:
@@ -137,7 +136,7 @@ class Mechanism:
 
     @property
     def mae(self) -> float:
-        """The sum of all coordinates' mean absolute errors, E‖error‖₁, before rounding."""
+        """The sum of all coordinates' mean absolute errors, before rounding."""
         geometry = self.certificate.geometry
         if geometry is None:
             return self.noise.mae
@@ -351,8 +350,9 @@ class Mechanism:
     def gdp(self) -> Converted:
         """The μ of Gaussian differential privacy: √k·Δ/σ for k releases (Dong, Roth & Su 2022).
 
-        Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise plus
-        an independent part. Raises NotApplicable for other noise and for samples.
+        Δ is the l2 sensitivity, and σ the standard deviation of a coordinate's noise. Exact for
+        Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise plus an
+        independent part. Raises NotApplicable for other noise and for samples.
         """
         low, high = self._gaussian_squares()
         with precision(PLAIN_BITS):
@@ -360,7 +360,7 @@ class Mechanism:
 
     @property
     def zcdp(self) -> Converted:
-        """The ρ of zero-concentrated differential privacy: k·Δ²/2σ² for k releases; see `gdp`."""
+        """The ρ of zero-concentrated differential privacy: k·Δ²/2σ² for k releases, as in `gdp`."""
         low, high = self._gaussian_squares()
         with precision(PLAIN_BITS):
             return self._converted(float_below(ball(low / 2)), float_above(ball(high / 2)))
@@ -375,7 +375,10 @@ class Mechanism:
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
-        """Bounds on μ² of all releases: the sensitivity's root is rounded down, then up."""
+        """A lower and an upper bound on the μ² of all releases.
+
+        They differ because the root in an l2 sensitivity is rounded down, and up.
+        """
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"

@@ -1,6 +1,7 @@
 """Choose quantiles among public candidates by permute-and-flip, with the law of their certificate.
 
-notation: L rows below a part of a candidate, E rows in it, n rows in all; a level is a = p/q.
+Notation: n is the number of rows, L the rows below a part of a candidate, and E the rows in it. A
+level is a = p/q, a fraction in lowest terms.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ def choose_quantiles(
 
 
 def scores(masses: Sequence[int], level: Fraction) -> list[int]:
-    """The score q·max(0, L − an, an − L − E) of each part; `masses` has the rows in each part."""
+    """The score of each part: its distance in rows from the quantile at `level`, times q.
+
+    It is q·max(0, L − an, an − L − E), an integer, and 0 for a part that contains the quantile.
+    `masses` has the rows in each part.
+    """
     p, q = level.numerator, level.denominator
     wanted = p * sum(masses)
     return [
@@ -103,18 +108,20 @@ def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
 
 # Quantiles from noisy counts of public candidates: deterministic post-processing.
 #
-# notation: F̂_g the noisy number of rows at the first g candidates, n̂ of all; D_g = F̂_g − a·n̂
-# for a level a. Without noise a quantile is a candidate g with D_{g−1} <= 0 <= D_g.
+# Notation: F̂_g is the noisy number of rows at the first g candidates, n̂ the noisy number of all
+# rows, and D_g = F̂_g − a·n̂ for a level a. Without noise a quantile is a candidate g with
+# D_{g−1} <= 0 <= D_g.
 
 
 def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:
-    """The candidate's index for each level: the first g with D_g >= 0 after isotonic regression.
+    """The index of the chosen candidate for each level, from noisy counts of the candidates.
 
-    D_g is the noisy number of rows at candidates up to g, minus level·`total`. The regression
-    follows from sums: g is the first index at which the sum of all D before g is smallest, and the
-    last candidate if the sum is smallest after all of them. `counts` are noisy, one for each
-    candidate, and `total` is their noisy sum. A negative `total` counts as 0, so that indices don't
-    decrease as levels increase.
+    D_g is the noisy number of rows at the first g candidates, minus level·`total`. The chosen
+    candidate is the first g with D_g >= 0 after isotonic regression of D. The regression follows
+    from sums: g is the first index at which the sum of all D before g is smallest, and the last
+    candidate if the sum is smallest after all of them. `counts` are noisy, one for each candidate,
+    and `total` is their noisy sum. A negative `total` counts as 0, so that indices don't decrease
+    as levels increase.
     """
     before = [0, *accumulate(accumulate(counts))]  # before[g] = F̂_1 + … + F̂_g
     wanted = max(total, 0)
@@ -136,10 +143,10 @@ def read_interval(
 ) -> tuple[int, int]:
     """The indices of the first and the last candidate that the noise doesn't rule out.
 
-    D_g is as in `read_quantiles`. `half_widths` are h_g for g = 0 … len(counts), where g counts
-    candidates: by symmetry the error of D_g exceeds h_g to one side with a probability of at most
-    2.5 %. The g-th candidate stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a true quantile both
-    hold with a probability of 95 %, whatever the rows are. The published candidate, `index`, stays
+    D_g is as in `read_quantiles`. `half_widths` has an entry h_g for g = 0 … len(counts): by
+    symmetry the error of D_g exceeds h_g to one side with a probability of at most 2.5 %. The g-th
+    candidate stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a true quantile both hold with a
+    probability of at least 95 %, whatever the rows are. The published candidate, `index`, stays
     too.
     """
     sums = np.array([0, *accumulate(counts)], dtype=np.float64) - float(level) * total
@@ -156,12 +163,12 @@ def read_interval(
 
 
 def index_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
-    """The i with the largest E_i − penalties[i], for at least one candidate.
+    """Draw the index i at which E_i − penalties[i] is largest, E_i independent exponentials.
 
-    A word of 64 bits is drawn for each candidate. Floats with a proved error exclude candidates
-    that certainly aren't the largest. Balls decide between the others, with more bits until one
-    certainly is the largest. How often more bits are needed depends on chance, and slightly on the
-    penalties.
+    There is at least one candidate. A word of 64 bits is drawn for each. Floats with a proved error
+    exclude candidates that certainly aren't the largest. Balls decide between the others, with more
+    bits until one certainly is the largest. How often more bits are needed depends on chance, and
+    slightly on the penalties.
     """
     words = entropy.words(len(penalties)) >> np.uint64(1)
     contenders = _contenders(words, np.array([float(penalty) for penalty in penalties]))

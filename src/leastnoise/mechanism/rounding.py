@@ -1,12 +1,13 @@
 """The sum g·round((v + X)/g), exact for every bit string that defines the ideal noise X.
 
 The grid g = 2^m never depends on data. Rounding the sum is post-processing, so any fixed g keeps
-the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance. notation: s = the
-standard deviation of one coordinate, at least 1 for noise on the integers.
+the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance.
 
-notation: v/g = n + f with an integer n and |f| <= 1, x = X/g, y = f + x. The released number is
-g·(n + round(y)), clipped at ±2^62 g. Nothing is clipped before the noise is added: that would move
-neighbours by shifts that noise in the shape of a body need not hide.
+Notation: v is a value, X the noise of its coordinate, and s the standard deviation of X, which
+counts as at least 1 for noise on the integers. v/g = n + f with an integer n and |f| <= 1, x = X/g,
+y = f + x; f̂, x̂ and ŷ are their floats, and fl(y) is the float nearest to y. The released number
+is g·(n + round(y)), clipped at ±2^62 g. Nothing is clipped before the noise is added: that would
+move neighbours by shifts that noise in the shape of a body need not hide.
 
 Proof that the float filter always decides like the ideal mechanism (theory/release.md §1): the
 floats give ŷ with |ŷ − y| <= τ. If ŷ is nearer than 1/2 − τ to an integer k, no half-integer is
@@ -94,7 +95,7 @@ def is_power_of_two(number: Fraction) -> bool:
 
 
 def exponent_of(grid: Fraction) -> int:
-    """The m of a grid 2^m."""
+    """The exponent m of a grid 2^m."""
     return grid.numerator.bit_length() - grid.denominator.bit_length()
 
 
@@ -115,7 +116,7 @@ def _floor_log2(number: Fraction) -> int:
 
 
 def _short(number: Fraction) -> str:
-    """The number as text; very large and very small powers of two as 2^m."""
+    """The number as text; very large and very small powers of two as "2^m"."""
     if is_power_of_two(number) and not 10**-6 < number < 10**6:
         return f"2^{exponent_of(number)}"
     return str(number)[:40]
@@ -134,16 +135,18 @@ def add_noise(
 ) -> NDArray[np.float64]:
     """Add noise to values on a grid: g·round((values + X)/g), X a fresh draw of `noise`.
 
-    With a `geometry`, W·values takes the place of the values, exactly, and the result is mapped
-    back by W⁻¹ in floats: post-processing of a private output.
+    With a `geometry`, its map W is applied to the values exactly, noise is added, and the result is
+    mapped back by W⁻¹ in floats: post-processing of a private output.
 
     `values` has shape (dimension,), or is a number in one dimension: floats, taken as the exact
-    reals that they are, an integer array, or `ScaledIntegers`. Noise on the integers is added to ⌊v
-    + 1/2⌋, see `nearest_whole`. No value raises an error, which would itself be an output: NaN
-    counts as 0, and ±inf as ±2^61 grid steps. Results are the doubles nearest to the multiples of
-    g, none beyond ±2^62 g (±inf beyond the doubles' range). Raises InvalidArgument for a grid that
-    `check_grid` refuses and for a wrong shape or type, naming shapes and types only;
-    RandomnessError, with nothing published, if a rounding can't be decided (probability 0).
+    reals that they are, an integer array, or `ScaledIntegers`. Noise on the integers is added to
+    each value v after rounding to ⌊v + 1/2⌋, see `nearest_whole`. No value raises an error, which
+    would itself be an output: NaN counts as 0, and ±inf as ±2^61 grid steps. Results are the
+    doubles nearest to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles' range).
+
+    Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type,
+    naming shapes and types only; RandomnessError, with nothing published, if a rounding can't be
+    decided (probability 0).
 
     `entropy` is for tests; a release omits it and gets fresh bits, keyed by the system. Equal time
     for all draws is not promised (theory/release.md §1).
@@ -218,9 +221,10 @@ def _read(noise: Noise, values: Values) -> Plain:
 def round_sums(
     sampler: Sampler, exponent: int, values: ExactValues, *, fit: Callable[[int], int] | None = None
 ) -> NDArray[np.int64]:
-    """The integers round(v/2^exponent + x), shape (d,): the exact core of `add_noise`.
+    """The integers round(v/2^exponent + x) for all values v: the exact core of `add_noise`.
 
-    An integer that may be beyond ±2^62 is passed through `fit`, which clips by default.
+    x is the noise in grid steps, from the sampler. The result has shape (number of values,). An
+    integer that may be beyond ±2^62 is passed through `fit`, which clips by default.
     """
     split = splitter(values, exponent)
     size = flat(values).size
@@ -232,7 +236,7 @@ def round_sums(
 
 
 def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArray[np.int64]:
-    """The integers whole + round(f + x) for one block."""
+    """Round the sums of one block: the integers n + round(f + x), n the wholes of `part`."""
     y = np.add(block.estimates, part.fraction, out=block.estimates)
     nearest = np.rint(y)
     distance = np.subtract(y, nearest, out=y)  # exact: below 2^52 both are multiples of ulp(ŷ)
@@ -260,7 +264,7 @@ def _tau(block: Block) -> float:
 
 
 def _round_exactly(block: Block, part: Split, index: int) -> int:
-    """The integer whole + round(f + x) for one coordinate, decided in balls."""
+    """Round one coordinate's sum, the integer n + round(f + x), decided in balls."""
     carry, fraction = divmod(part.exact(index) + Fraction(1, 2), 1)
 
     def question(bits: int) -> int | None:

@@ -1,4 +1,8 @@
-"""Exact values, and their split on a grid: v/g = whole + fraction."""
+"""Exact values, and their split on a grid.
+
+Notation: v is a value, g = 2^exponent the grid, and v/g = n + f, with an integer n (`whole`) and a
+fraction f of at most 1 in size, not always reduced.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +63,10 @@ class ScaledIntegers:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """Values in grid steps, v/g = `whole` + f; `exact(i)` is the exact f of value i.
+    """Values in grid steps, v/g = n + f: integers `whole`, and fractions f.
 
-    If |whole| < 2^61, |f| <= 1 and `fraction` is within 2^-52 of f. For ±inf v/g is ±2^61, and for
-    NaN 0.
+    `exact(i)` is the exact f of value i. If |whole| < 2^61, |f| <= 1 and `fraction` is within 2^-52
+    of f. For ±inf v/g is ±2^61, and for NaN 0.
     """
 
     whole: NDArray[np.int64]
@@ -85,7 +89,7 @@ def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
 
 
 def _split_floats(values: NDArray[np.float64], exponent: int) -> Split:
-    """Split v·2^(−exponent) into whole and fraction.
+    """Split the floats v on the grid 2^exponent.
 
     Scaling by a power of two is exact, except for underflow below 2^-1022. Two factors are used,
     since 2^(−exponent) itself may be outside the range of floats.
@@ -115,7 +119,7 @@ def _exact_float_fraction(
 
 
 def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
-    """Split numerators·2^(−shift) by integer shifts; every intermediate fits an int64."""
+    """Split the values numerators·2^(−shift) by integer shifts; all intermediates fit an int64."""
     if shift <= 0:
         whole = _shift_up(numerators, -shift)
         rest = np.zeros_like(whole)
@@ -195,7 +199,7 @@ def unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidA
 
 
 def nearest_whole(values: Plain) -> Plain:
-    """The nearest integers, ⌊v + 1/2⌋; NaN and ±inf are unchanged.
+    """Round each value v to the nearest integer, ⌊v + 1/2⌋; NaN and ±inf are unchanged.
 
     Halves go up, not to the even neighbour. So v ↦ ⌊v + 1/2⌋ never decreases, and commutes with
     adding an integer: values that differ by at most an integer k are rounded to integers that
@@ -219,7 +223,10 @@ def _whole_item(item: object) -> object:
 
 
 def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
-    """The integers ⌊n·2^(−bits) + 1/2⌋, computed without n + 2^(bits−1), which may overflow."""
+    """Round each value n·2^(−bits) to an integer ⌊n·2^(−bits) + 1/2⌋; n are the numerators.
+
+    The sum n + 2^(bits−1) isn't computed, since it may overflow.
+    """
     numerators, bits = values.numerators, values.bits
     if bits <= 0:
         return numerators
@@ -237,14 +244,14 @@ def steps_of(item: object, exponent: int) -> Fraction:
 
 
 def all_steps(values: Plain, exponent: int) -> list[Fraction]:
-    """The quotients v/2^exponent of all values, shape (d,), as in `steps_of`."""
+    """The quotients v/2^exponent of all values v, flat, with NaN and ±inf as in `steps_of`."""
     if isinstance(values, ScaledIntegers):
         return [value / Fraction(2) ** exponent for value in fractions_of(values)]
     return [steps_of(item, exponent) for item in flat(values).reshape(-1).tolist()]
 
 
 def all_within_limit(values: Plain, exponent: int) -> bool:
-    """True if |v| <= 2^61·2^exponent for all values, none infinite; NaN counts as 0."""
+    """True if every value is finite and at most 2^61·2^exponent in size; NaN counts as 0."""
     if isinstance(values, Rationals):
         items = values.values.reshape(-1)
         return all(abs(steps_of(item, exponent)) <= LARGEST_STEPS for item in items)

@@ -1,6 +1,7 @@
-"""The vector W·v to which elliptical noise is added, exactly, for values of every type.
+"""The vector W·v to which elliptical noise is added, exactly, for values v of every type.
 
-A map that adds to every coordinate needs exact sums of values in grid steps.
+W is the linear map of a geometry. A map that adds to every coordinate needs exact sums of values in
+grid steps.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
 
 
 def _shift_groups(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> ExactValues:
-    """Add to each group's coordinates the shifts that follow from the group's sums and count."""
+    """Shift each group's coordinates by numbers that follow from the group's sums and count."""
     if not all_within_limit(values, exponent):
         return _shift_exactly(values, exponent, groups=groups, block=block)
     size = block.dimension
@@ -83,7 +84,10 @@ def _shift_exactly(values: Plain, exponent: int, *, groups: int, block: CountEll
 
 
 def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Fraction:
-    """The exact sum Σ v/2^exponent over `here`, each term clipped at ±2^61. NaN counts as 0."""
+    """The exact sum, in grid steps of 2^exponent, of the values in the slice `here`.
+
+    Each value is clipped at ±2^61 steps. NaN counts as 0.
+    """
     if isinstance(values, Rationals):
         return sum((steps_of(item, exponent) for item in values.values[here]), Fraction(0))
     if isinstance(values, ScaledIntegers):
@@ -92,7 +96,7 @@ def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Frac
 
 
 def _sum_of_integers(numerators: NDArray[np.int64], shift: int) -> Fraction:
-    """The exact sum Σ n·2^(−shift), each term clipped at ±2^61."""
+    """The exact sum of numerators·2^(−shift), each term clipped at ±2^61."""
     if shift < -61:  # every n but 0 is beyond
         return Fraction(_whole_sum(np.sign(numerators)) * LARGEST_STEPS)
     largest = LARGEST_STEPS << shift if shift >= 0 else LARGEST_STEPS >> -shift
@@ -119,7 +123,7 @@ def _divide_by_power(number: int, shift: int) -> Fraction:
 
 
 def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
-    """The exact sum Σ v·2^(−exponent), each term clipped at ±2^61."""
+    """The exact sum of values·2^(−exponent), each term clipped at ±2^61; NaN counts as 0."""
     limit = math.ldexp(float(LARGEST_STEPS), exponent) if exponent < 963 else sys.float_info.max
     parts: list[float] = []
     beyond = 0  # the number of values above the limit minus the number below its negative
@@ -140,9 +144,9 @@ def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
 def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
     """Reduce up to BLOCK values, all at most `largest` in size, to a few floats with the same sum.
 
-    Leading bits are split off repeatedly (Rump, Ogita & Oishi 2008, Lemma 3.3): for |p| <= 2^e and
-    σ = 2^(e + _ROOM), q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <= 2^e. So no sum of q's
-    rounds, and |p − q| <= 2^−53 σ is exact, too.
+    Leading bits are split off repeatedly (Rump, Ogita & Oishi 2008, Lemma 3.3). For values p with
+    |p| <= 2^e and σ = 2^(e + _ROOM), the float q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <=
+    2^e. So no sum of q's rounds, and p − q, with |p − q| <= 2^−53 σ, is exact, too.
     """
     if largest >= 2.0**1000:  # σ below might be beyond the floats
         return values.tolist()
@@ -158,5 +162,5 @@ def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
 
 
 def _largest(values: NDArray[np.float64]) -> float:
-    """The largest |v|; NaN if any value is NaN."""
+    """The largest absolute value; NaN if any value is NaN."""
     return max(-float(np.minimum.reduce(values)), float(np.maximum.reduce(values)))

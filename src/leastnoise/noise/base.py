@@ -1,4 +1,7 @@
-"""The base of every noise law: parameters, density and moments; no randomness and no privacy."""
+"""The base of every noise law: parameters, density and moments; no randomness and no privacy.
+
+Notation: X is a draw of the noise, X_i its coordinate i, and E an expectation.
+"""
 
 from __future__ import annotations
 
@@ -205,10 +208,10 @@ class Noise(ABC):
 
     @abstractmethod
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of the density f at points of shape (..., dimension).
+        """The logarithm of the density at points, or of the probability for a law on a lattice.
 
         Args:
-            x: The points.
+            x: The points, shape (..., dimension).
 
         Returns:
             The logarithms, shape (...).
@@ -220,13 +223,13 @@ class Noise(ABC):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """Var X_i, the same for every coordinate i."""
+        """The variance of X_i, the same for every coordinate i."""
 
     def variance_at(self, coordinate: int) -> float:
-        """Var X_i of one coordinate.
+        """The variance of X_i for one coordinate i.
 
         Args:
-            coordinate: i.
+            coordinate: The index i, from 0.
 
         Returns:
             The variance.
@@ -237,7 +240,7 @@ class Noise(ABC):
     @property
     @abstractmethod
     def mean_abs(self) -> float:
-        """E|X_i|, the same for every coordinate i."""
+        """The mean absolute value E|X_i|, the same for every coordinate i."""
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -256,14 +259,15 @@ class Noise(ABC):
 
     @property
     def gaussian_square(self) -> Fraction | None:
-        """σ² if the law is Gaussian, whatever its family; else None."""
+        """The variance of a coordinate if the law is Gaussian, whatever its family; else None."""
         return None
 
     @property
     def smoothed_square(self) -> Fraction | None:
-        """σ² if the law is Gaussian noise plus an independent part; else None.
+        """The variance of the Gaussian part if the law is Gaussian noise plus an independent part.
 
-        The independent part doesn't matter for privacy: adding it is post-processing.
+        Else it is None. The independent part doesn't matter for privacy: adding it is
+        post-processing.
         """
         return self.gaussian_square
 
@@ -274,12 +278,12 @@ class Noise(ABC):
 
     @property
     def mse(self) -> float:
-        """E‖X‖₂² = dimension · variance."""
+        """The expected squared error E‖X‖₂², which is dimension · variance."""
         return self.dimension * self.variance
 
     @property
     def mae(self) -> float:
-        """E‖X‖₁ = dimension · mean_abs."""
+        """The expected absolute error E‖X‖₁, which is dimension · mean_abs."""
         return self.dimension * self.mean_abs
 
 
@@ -397,7 +401,7 @@ _STIRLING_FROM = 40.0  # the first term left out is then below 1e-16
 
 
 def log_gamma_ratio(x: float, rise: float) -> float:
-    """Compute ln Γ(x + rise)/Γ(x) for x > 0, rise >= 0, without cancellation at large x.
+    """Compute ln(Γ(x + rise)/Γ(x)) for x > 0, rise >= 0, without cancellation at large x.
 
     >>> round(log_gamma_ratio(5.0, 1.0) - math.log(5), 14)
     0.0

@@ -43,8 +43,8 @@ class VectorNoise(Noise):
     def hides(self, sensitivity: Sensitivity) -> bool:
         """True only if every shift of `sensitivity` is proved to move the law by at most one step.
 
-        One step changes the gauge by at most 1/scale; for a two-sided law it changes both gauges, P
-        and Q. `largest_loss` is the privacy loss of one step.
+        One step changes the gauge of a value by at most 1/scale, or both gauges of a two-sided law.
+        `largest_loss` is the privacy loss of one step.
         """
 
     @property
@@ -74,13 +74,19 @@ class VectorNoise(Noise):
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """Always 1, the largest gauge of a shift; raises NotApplicable if no body is known."""
+        """The largest gauge of a shift, which is always 1.
+
+        Raises NotApplicable if no body is known for the sensitivity.
+        """
         if cls.form_of(sensitivity, dimension=dimension) is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
         return Fraction(1)
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """Always 1, the largest gauge of a shift; raises NotApplicable unless all are hidden."""
+        """The largest gauge of a shift, which is always 1.
+
+        Raises NotApplicable unless the law is proved to hide all shifts.
+        """
         if not self.hides(sensitivity):
             why = "it isn't proved to hide all shifts of this sensitivity"
             raise NotApplicable(family=self.name, why=why)
@@ -94,12 +100,12 @@ class VectorNoise(Noise):
     @property
     @abstractmethod
     def variances(self) -> NDArray[np.float64]:
-        """The variance Var X_i of each coordinate, shape (dimension,)."""
+        """The variances of all coordinates, shape (dimension,)."""
 
     @property
     @abstractmethod
     def mean_abses(self) -> NDArray[np.float64]:
-        """E|X_i| of each coordinate, shape (dimension,).
+        """The mean absolute values E|X_i| of all coordinates i of the noise X, shape (dimension,).
 
         Raises NotApplicable if no closed form is known.
         """
@@ -129,8 +135,9 @@ class VectorNoise(Noise):
 class BodyNoise(VectorNoise):
     """Noise whose density depends only on N(x)/scale, N the gauge of `body` (theory/bodies.md §1).
 
-    notation: K = body, D = dimension. X = scale·ρ·V, where ρ = N(X)/scale and V = U/N(U), U uniform
-    in K, are independent; E|V_i|^n = (D + n)/D · E|U_i|^n.
+    N(x) is the least t >= 0 for which x is in t·body. Let U be uniform in the body, and D =
+    dimension. Then the noise X is scale·ρ·V, where ρ = N(X)/scale and V = U/N(U) are independent,
+    and E|V_i|^n = (D + n)/D · E|U_i|^n for each coordinate i.
     """
 
     form: ClassVar[str] = "body"
@@ -146,13 +153,13 @@ class BodyNoise(VectorNoise):
         return f"the hull of the shifts of this {sensitivity.kind} sensitivity isn't known exactly"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if N(s) <= 1 for all shifts s."""
+        """True if every shift of `sensitivity` is in the body, so that its gauge is at most 1."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and self.body.contains(hull)
 
     @abstractmethod
     def _radial(self, order: int) -> float:
-        """The moment E ρ^order of the gauge in scales, for order 1 or 2."""
+        """The moment E ρ^order of the gauge in scales, ρ = N(X)/scale, for order 1 or 2."""
 
     @property
     def variances(self) -> NDArray[np.float64]:

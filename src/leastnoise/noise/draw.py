@@ -1,4 +1,7 @@
-"""Functions for a law of any family: draws, clients' shares of a draw, and quantiles."""
+"""Functions for a law of any family: draws, clients' shares of a draw, and quantiles.
+
+Notation: X is a draw of the noise, X_i its coordinate i, and E an expectation.
+"""
 
 from __future__ import annotations
 
@@ -86,10 +89,10 @@ def has_quantiles(noise: Noise) -> bool:
 
 
 def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> float:
-    """The t with P(|X_i| <= t) = probability, i = coordinate; accurate to about 1e-10.
+    """The t with P(|X_i| <= t) = probability, i = coordinate: a quantile of the absolute value.
 
-    All coordinates are alike, except for noise that serves several queries of a release together.
-    Raises InvalidArgument unless 0 < probability < 1.
+    It is accurate to about 1e-10. All coordinates are alike, except for noise that serves several
+    queries of a release together. Raises InvalidArgument unless 0 < probability < 1.
 
     >>> from leastnoise.noise.classic.law import Gaussian
     >>> round(find_quantile(Gaussian(scale=1), 0.95), 6)
@@ -125,10 +128,10 @@ def has_independent_coordinates(noise: Noise | None) -> bool:
 def find_characteristic(
     noise: Noise, weights: Mapping[int, float], u: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """E cos(u Σ w_j X_j) at each u, where `weights` maps some coordinates j to w_j.
+    """The characteristic function E cos(u Σ w_j X_j) of a weighted sum of coordinates, at each u.
 
-    For a law for one number, the X_j are independent draws. Raises NotApplicable if the
-    characteristic function of `noise` isn't known.
+    `weights` maps some coordinates j to w_j. For a law for one number, the X_j are independent
+    draws. Raises NotApplicable if the characteristic function of `noise` isn't known.
     """
     family = registered_family(type(noise))
     find = family.part("characteristic")
@@ -145,7 +148,7 @@ def find_characteristic(
 def find_difference(
     noise: Noise, probability: float, coordinates: tuple[int, int], ratio: float
 ) -> float | None:
-    """The t with P(|X_i − ratio·X_j| <= t) = probability, for two coordinates and ratio >= 0.
+    """The t with P(|X_i − ratio·X_j| <= t) = probability, for coordinates i and j and a ratio >= 0.
 
     For a ratio below 1e-6 or above 1e6 too many digits cancel, and t is at most a millionth too
     large. None if the joint law of two coordinates isn't known.
@@ -171,7 +174,7 @@ def find_weighted(
     coordinates: tuple[int, int, int],
     weights: tuple[float, float, float],
 ) -> float | None:
-    """The t with P(|Σ w_j X_j| <= t) = probability, for three coordinates and weights >= 0.
+    """The t with P(|Σ w_j X_j| <= t) = probability, for three coordinates j and weights w_j >= 0.
 
     At least one weight is positive. Weights below about a thousandth of the largest are raised to
     that, so t may be slightly too large. None if the joint law of three coordinates isn't known.

@@ -38,7 +38,7 @@ class OwnLosses:
             number of steps on each side of 0. Its δ is an upper bound.
         lower: Returns `LowerCells` (balls/losses.py), from the same arguments. Its δ is a lower
             bound.
-        reach: Returns a loss above which no finite loss has mass that matters, from the law and a
+        reach: Returns a loss above which finite losses have negligible mass, from the law and a
             shift.
         frequent: Returns a loss that many outputs have, from the law and a shift. None if no loss
             is frequent.
@@ -56,8 +56,9 @@ class Family:
     """The record of one noise family: its law and functions, as objects or import paths.
 
     The annotation of a function's first parameter states the laws that the function serves; `part`
-    refuses it for other laws. In this list, "a shift" is the length of a shift in the law's norm, i
-    and j are coordinates of `VectorNoise`, and None means that the family has no such function.
+    refuses it for other laws. In this list, "a shift" is the length of a shift in the law's norm. X
+    is a draw of the noise, X_i its coordinate i, and E an expectation. Only functions for
+    `VectorNoise` get i and j. None means that the family has no such function.
 
     Args:
         law: The class, a subclass of `Noise`.
@@ -217,8 +218,10 @@ class Family:
         Returns:
             The object; None if it was omitted.
 
-        Raises: InvalidArgument: No field has this name. NotRegistered: The path leads to no object,
-        or the annotation of the function's first parameter names other laws than the family's.
+        Raises:
+            InvalidArgument: No field has this name.
+            NotRegistered: The path leads to no object, or the annotation of the function's first
+                parameter names other laws than the family's.
         """
         part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
         part_object = _import_object(part) if isinstance(part, str) else part

@@ -54,9 +54,9 @@ class Releases:
     stated the sensitivity.
 
     A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε.
-    Several of them, with different noise and shifts, can be proved together. `shifts` bounds the
-    shifts of the noise, behind the geometry's map, from outside and from inside. If one release has
-    several draws, each draw counts as a composition.
+    Several of them, with different noise and shifts, can be proved together. `shifts` bounds, from
+    outside and from inside, the shifts that the noise must hide before a geometry maps it. If one
+    release has several draws, each draw counts as a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
@@ -68,16 +68,17 @@ class Releases:
     )
 
     def times(self, count: int) -> Releases:
-        """The subject with `count` times as many releases."""
+        """The same releases, `count` times as many."""
         return replace(self, compositions=self.compositions * count)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedDelta:
-    """Lower and upper enclosures of δ(ε); comparisons are rigorous.
+    """A proved lower and a proved upper bound on δ(ε), as balls; comparisons are rigorous.
 
-    There are two balls, as the radius of a single ball has only 30 bits.
+    δ(ε) is at least the lower end of the ball `lower`, and at most the upper end of the ball
+    `upper`. There are two balls, as the radius of a single ball has only 30 bits.
     """
 
     lower: arb
@@ -130,7 +131,7 @@ class HasErrors(Protocol):
 class Loss(StrEnum):
     """The meaning of "least noise": the expected error by which candidates are ranked.
 
-    `mse` = E‖X‖₂², `mae` = E‖X‖₁; totals over the coordinates of one release.
+    For noise X, `mse` is E‖X‖₂² and `mae` is E‖X‖₁: totals over the coordinates of one release.
     """
 
     MSE = "mse"
@@ -161,10 +162,10 @@ class Question:
 
     The subject of a proof is another record, `Releases`: it has noise, and no budget.
 
-    The functions `fit` and `several` of a `Family` get the question about the noise itself
-    (`behind_geometry`), and return the law for a worst shift of 1 in the family's norm. So only
-    noise on the integers depends on the length of shifts, and only noise in the shape of a body
-    depends on the set of shifts.
+    The functions `fit` and `several` of a `Family` get the question about the noise itself, from
+    `behind_geometry`. They return the law for a worst shift of 1 in the family's norm. So the
+    length of shifts only matters for noise on the integers, and the set of shifts only for noise in
+    the shape of a body.
     """
 
     budget: Budget
@@ -194,7 +195,7 @@ class Question:
         return self.compositions == 1 and self.sampling_rate == 1
 
     def radius(self, norm: Norm) -> Fraction | None:
-        """The radius of the smallest ball in that norm that has all shifts; None if unknown."""
+        """The smallest radius in that norm that one of `sensitivities` implies; None if unknown."""
         radii = (
             sensitivity.radius(norm, dimension=self.dimension) for sensitivity in self.sensitivities
         )
@@ -217,7 +218,7 @@ class Question:
         )
 
     def one_at(self, budget: Budget) -> Question:
-        """The question for one release of all rows that meets `budget` on a sample of them.
+        """The question for one release of all rows whose noise meets `budget` on a sample of them.
 
         If δ is so large that one sample needs no noise but `compositions` samples do, the result is
         only a start for a search. Raises Refused if even all samples together need no noise.

@@ -27,7 +27,10 @@ def _unit_rule(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def gauss_legendre(
     lower: float, upper: float, *, nodes: int = NODES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes xᵢ and weights wᵢ, shape (nodes,) each, with ∫ f ≈ Σ wᵢ f(xᵢ) over [lower, upper]."""
+    """Nodes and weights of the Gauss–Legendre rule on [lower, upper], shape (nodes,) each.
+
+    An integral is approximated by the sum of weights times the integrand's values at the nodes.
+    """
     points, weights = _unit_rule(nodes)
     width = upper - lower
     return lower + width * points, width * weights
@@ -37,7 +40,7 @@ def gauss_legendre(
 def tanh_sinh(
     nodes: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes x, their 1 − x, and weights, each of shape (nodes,), for ∫₀¹ f.
+    """Nodes x, their 1 − x, and weights for integrals over [0, 1]; each of shape (nodes,).
 
     The double exponential rule of Takahasi & Mori (1974). It handles algebraic singularities and
     boundary layers at both ends; near 1, `1 − x` keeps its precision.
@@ -57,7 +60,7 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """Narrow [low, high] to where f exceeds e^−drop times its maximum, accurate to a grid."""
+    """Narrow [low, high] to where f = e^log_f exceeds e^−drop times its maximum, up to a grid."""
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)
@@ -73,7 +76,7 @@ def narrow(
 def half_powers(
     lower: float, upper: float, *, nodes: int, ends: tuple[bool, bool]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for an f that has half powers, such as √x, at the `ends` that are True.
+    """Nodes and weights for integrands with half powers, such as √x, at the `ends` that are True.
 
     Gauss–Legendre after a map of [0, 1] onto itself that is quadratic at these ends.
     """

@@ -297,10 +297,11 @@ def _halve_towards(
 def raise_shares(
     proportions: NDArray[np.float64], least: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """The shares u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+    """Shares that are proportional to `proportions`, but none below `least`; shapes (n,).
 
-    They maximise Σ proportions_i·ln u_i over all u_i >= least_i. None if the lower bounds sum to
-    more than 1.
+    They are max(λ·proportions_i, least_i), with the λ for which they sum to 1 (less 1e-9). They
+    maximise the sum of proportions_i·ln(share_i) under these lower bounds. None if the lower bounds
+    sum to more than 1.
 
     >>> raise_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
     [0.5, 0.167, 0.333]

@@ -139,7 +139,10 @@ def save_side_by_side(
 
 
 def _between_powers(value: float, position: int | None = None) -> str:
-    """Format ticks 2·10^n and 5·10^n as decimals; other ticks between powers of ten as ""."""
+    """Format a tick at 2 or 5 times a power of ten as a decimal, and ticks elsewhere as "".
+
+    Powers of ten are ticks of their own.
+    """
     del position
     first = f"{value:e}"[0]
     return f"{value:g}" if first in "25" else ""
@@ -277,7 +280,7 @@ def _line(name: str, points: Sequence[tuple[float, float]], *, bound: bool = Fal
 
 
 def radius_figure(comparison: Comparison) -> Figure | None:
-    """The densities of ‖X‖₂ of the spherical candidates; None if no candidate is spherical."""
+    """The densities of the l2 norm of spherical candidates' noise; None if none is spherical."""
     laws = {
         candidate.label: candidate.mechanism.noise
         for candidate in comparison.candidates
@@ -311,9 +314,10 @@ def _radii(laws: Sequence[Noise]) -> NDArray[np.float64]:
 
 
 def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The density of ‖X‖₂ at `radii` > 0, shape (n,), for a spherical law.
+    """The density of the l2 norm of spherical noise at `radii` > 0, shape (n,).
 
-    It is S r^(d−1) f at distance r, S = 2π^(d/2)/Γ(d/2) the area of the unit sphere.
+    At the distance r it is S r^(d−1) f, where f is the density of the noise in R^d at a point at
+    that distance, and S = 2π^(d/2)/Γ(d/2) the area of the unit sphere.
     """
     d = noise.dimension
     log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)

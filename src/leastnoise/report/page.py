@@ -92,7 +92,10 @@ def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: s
 
 
 def most_right(epsilon: Fraction, delta: Interval) -> Fraction:
-    """An upper bound on 1 − (1 − δ)/(1 + e^ε), the accuracy of any test of two neighbours."""
+    """An upper bound on the probability that a guess between two neighbours is right.
+
+    For any test, and if both are equally likely before, it is at most 1 − (1 − δ)/(1 + e^ε).
+    """
     if epsilon > _HOPELESS:
         return Fraction(1)
     with precision():

@@ -5,8 +5,8 @@ generating functions (`moment_sum`). All others go through loss lattices from bo
 (`common_lattice`), convolved with a proved allowance for rounding (`balls.convolution`).
 
 Each δ is about a pair of output laws, on two neighbouring inputs. With Poisson subsampling, the
-pair for a removed record and the pair for an added one aren't mirror images of each other: each is
-composed alone, and the larger δ counts.
+pairs for a removed and for an added record aren't mirror images of each other. So each is composed
+alone, and the larger δ counts.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _by_lattices(
 
 
 def bound_above(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
-    """Bound δ(epsilon) from above, for `composed.bound_composed`."""
+    """Enclose an upper bound on δ(epsilon), for `composed.bound_composed`."""
     parts = _merge_equal_laws(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
@@ -147,11 +147,11 @@ def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> Pro
 
 
 def _basic_composition(parts: Sequence[Releases], epsilon: Fraction) -> arb:
-    """Bound δ by basic composition, Σkᵢδᵢ(εᵢ) with Σkᵢεᵢ = ε: no point of the ball is below it.
+    """Enclose an upper bound on δ by basic composition: Σkᵢδᵢ(εᵢ) for shares εᵢ with Σkᵢεᵢ = ε.
 
-    The shares εᵢ are in proportion to the largest losses; any shares give a valid bound. The bound
-    is 0 if no part has losses beyond its share, and near that case it is tighter than a lattice. It
-    is 1 for laws whose proof takes long.
+    Part i has kᵢ releases, and δᵢ is the δ of one of them. The shares are in proportion to the
+    largest losses; any shares give a valid bound. The bound is 0 if no part has losses beyond its
+    share, and near that case it is tighter than a lattice. It is 1 for laws whose proof takes long.
     """
     if any(registered_family(type(part.noise)).lengthy for part in parts):
         return arb(1)

@@ -56,11 +56,12 @@ _EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bound
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make a lattice whose δ is nowhere below the true one for each part, with its compositions.
+    """Make a lattice of losses for each part, whose δ is nowhere below the part's δ.
 
-    All lattices have the same step. The losses are those for a record that is removed, or added if
-    `removed` is False. `coarser` multiplies the step of lattices that are finer than
-    `points_per_std` asks for; see `coarsest_factor`.
+    The result has pairs of a lattice and the part's number of compositions. All lattices have the
+    same step. The losses are those for a record that is removed, or added if `removed` is False.
+    `coarser` multiplies the step of lattices that are finer than `points_per_std` asks for; see
+    `coarsest_factor`.
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -69,9 +70,10 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make cells whose δ is nowhere above the true one for each part, with its compositions.
+    """Make cells of losses for each part, whose δ is nowhere above the part's δ.
 
-    All cells have the same step. `removed` and `coarser` are as in `make_upper_parts`.
+    The result has pairs of cells and the part's number of compositions. All cells have the same
+    step. `removed` and `coarser` are as in `make_upper_parts`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
@@ -115,9 +117,10 @@ def _step(
     with k compositions and a loss with the standard deviation s, and n = points_per_std. The
     frequent loss comes from the part with the largest k·loss². Laws whose δ takes microseconds get
     a smaller step, as long as neither the largest loss nor the width of the sum has too many steps.
-    No lattice has more points than a limit, which grows with points_per_std beyond the default. If
-    all losses are multiples of one number, it is the step unless it is below the step at that
-    limit; then no loss is rounded.
+    No lattice has more points than a limit, which grows with points_per_std beyond the default.
+
+    If all losses are multiples of one number, h is this number and no loss is rounded, unless a
+    lattice would then exceed the limit.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
@@ -216,7 +219,7 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """A lattice at −size·step … size·step whose δ is nowhere below the true one, for all rows."""
+    """A lattice of losses at −size·step … size·step whose δ is nowhere below the noise's δ."""
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -224,7 +227,7 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Cells near −size·step … size·step whose δ is nowhere above the true one, for all rows.
+    """Cells of losses near −size·step … size·step whose δ is nowhere above the noise's δ.
 
     A single atom of loss 0 if the proof gives no bound from below.
     """
@@ -250,7 +253,8 @@ def _base(
     """The step of the lattice of the whole data, from which subsampling starts, and its size.
 
     The size is the number of steps up to the largest loss, which is a lattice point. The errors of
-    this lattice and the one after subsampling add up; each is proportional to (step/spread)².
+    this lattice and the one after subsampling add up. Each is proportional to the square of the
+    step, relative to the standard deviation of the loss.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
@@ -349,20 +353,19 @@ def check_monotone(noise: Noise) -> None:
 
 
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
-    """An upper bound on all finite losses; None if no such bound is known.
+    """An upper bound on all finite losses under shifts up to `shift`; None if no bound is known.
 
-    It holds because the norms of x and x − v differ by at most |v|. Outputs that are at least as
-    far from 0 as the shift attain it.
+    It holds because the norms of an output and of the shifted output differ by at most `shift`.
     """
     known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None
 
 
 def enclose_infinite(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
-    """Enclose P(Z = ∞), which is δ at an ε that no finite loss exceeds; None if no such ε is known.
+    """Enclose the probability of an infinite loss; None if no bound on finite losses is known.
 
-    The `profile` alone can't distinguish an infinite loss from a finite one above every ε it is
-    called with.
+    It is δ at an ε that no finite loss exceeds. The `profile` alone can't distinguish an infinite
+    loss from a finite one above every ε it is called with.
     """
     if (largest := largest_loss(noise, shift)) is not None:
         return profile(largest)

@@ -1,8 +1,10 @@
 """Prove δ(ε) of one release from its law, or of several releases, each with noise of its own.
 
-Gaussians compose to a Gaussian exactly: μ² = Σ kᵢ(Δᵢ/σᵢ)². Everything else, and every Poisson
-sample, goes through the law of the losses (`by_losses`). The laws are fixed in advance:
-theory/accounting.md §1 A proves nothing about scales that are chosen after outputs were seen.
+Gaussian releases compose to one Gaussian exactly. If part i has kᵢ releases of scale σᵢ and worst
+shift Δᵢ, this Gaussian has the shift μ in its scales, with μ² = Σ kᵢ(Δᵢ/σᵢ)². Everything else, and
+every Poisson sample, goes through the law of the losses (`by_losses`). The laws are fixed in
+advance: theory/accounting.md §1 A proves nothing about scales that are chosen after outputs were
+seen.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ PRECISIONS = (128, 256, 512, 1024, 4096)
 
 
 def method_of(noise: Noise) -> Callable[..., arb]:
-    """The function of `shift` and `epsilon` that encloses δ(ε) of `noise`. Raises NotRegistered."""
+    """The proof of the noise's family: it encloses δ(ε) from the noise, a `shift` and `epsilon`.
+
+    Raises NotRegistered.
+    """
     return part_of(type(noise), "proof")
 
 
@@ -91,7 +96,7 @@ def check_work(part: Releases, epsilon: Fraction) -> None:
 def prove_composed(
     parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> ProvedDelta:
-    """Enclose the smallest δ at which all of `parts` together are (epsilon, δ)-private.
+    """Enclose δ(epsilon), the smallest δ at which `parts` together are (epsilon, δ)-private.
 
     Raises NotApplicable if losses or shifts are too large for a lattice, or if the parts are about
     different neighbours.
@@ -114,8 +119,8 @@ def prove_pair(
     """Enclose δ(epsilon) of one pair of neighbours, in the direction that `removed` selects.
 
     If the record is `removed`, δ compares the outputs with the record to the outputs without it;
-    otherwise the reverse. If the worst shift changes with ε, `upper` holds for all shifts, and
-    `lower` for one shift that is the same at every ε, so for one pair of neighbours. Raises like
+    otherwise the reverse. If the worst shift changes with ε, `upper` holds for all shifts. `lower`
+    then holds for one shift that is the same at every ε, so for one pair of neighbours. Raises like
     `prove_composed`.
     """
     common_neighbours(part.neighbours for part in parts)
@@ -127,9 +132,9 @@ def prove_pair(
 def bound_composed(
     parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> arb:
-    """Bound the δ of `prove_composed` from above, with half the work.
+    """Enclose an upper bound on the δ of `prove_composed`, with half the work.
 
-    No point of the ball is below δ.
+    The upper end of the ball is at least δ.
     """
     common_neighbours(part.neighbours for part in parts)
     if is_whole(parts):
@@ -157,10 +162,10 @@ def is_gaussian(parts: Sequence[Releases]) -> bool:
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
-    """The sum Σk(Δ/σ)² over `parts`: Δ the worst shift, σ the scale, k the number of releases.
+    """The sum of k(Δ/σ)² over `parts`: k the number of releases, Δ the worst shift, σ the scale.
 
     For Gaussian noise it is μ². In a mixture of Gaussians, σ is the scale of the Gaussian part,
-    which alone hides no more than the mixture; so the sum is an upper bound on μ². Shifts are the
+    which alone hides no more than the mixture. So the sum is an upper bound on μ². Shifts are the
     inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for other noise.
     """
     total = Fraction(0)

@@ -1,14 +1,16 @@
 """Bounds on δ of l2, Gaussian and Laplace noise together, from moment generating functions.
 
-notation (theory/accounting.md §2): Mⱼ(s) = E e^(sZⱼ) for the loss Zⱼ of one release of law j, which
-is released kⱼ times; M = Π Mⱼ^kⱼ, K(c) = ln M(c), and κ(c) the maximum of e^(−cy)(1 − e^(−y))₊ over
-y. For any c > 0 and any spacing 2π/Λ of the nodes s
+Notation (theory/accounting.md §2): Mⱼ(s) = E e^(sZⱼ) is the moment generating function of the loss
+Zⱼ of one release of law j, which is released kⱼ times. M = Π Mⱼ^kⱼ belongs to the total loss Z, and
+K(c) = ln M(c). The tilt c > 0 is the real part of all nodes s, u the imaginary part of a node, and
+Xⱼ(u) = Mⱼ(c + iu)/Mⱼ(c). κ(c) is the maximum of e^(−cy)(1 − e^(−y)) over y >= 0. For any c > 0 and
+any spacing 2π/Λ of the nodes
 
 ```
 T = (1/Λ)·Σ_n M(s)e^(−sε)/(s(s+1)), s = c + 2πin/Λ,  is  Σ_m e^(cmΛ)δ(ε + mΛ):
 ```
 
-T is δ(ε) plus terms that aren't negative, so δ <= T. The other terms are at most
+T is δ(ε) plus terms that aren't negative, so δ <= T. The other terms sum to at most
 
 ```
 κ(c')e^(K(c')−c'ε)q/(1−q) + r/(1−r), q = e^(−(c'−c)Λ), r = e^(−cΛ), c' > c.
@@ -51,7 +53,7 @@ def serves(parts: Sequence[Releases]) -> bool:
     """True if this module proves the composition of `parts`: l2, Gaussian or Laplace noise.
 
     No part may be sampled. Not all parts may be Gaussian, which have a closed form together, nor
-    all Laplace, for which |M(c + iu)| doesn't fall to 0 as u grows.
+    all Laplace, for which |M(c + iu)| doesn't fall to 0 as the imaginary part u grows.
     """
     if any(part.sampling_rate != 1 or not has_moments(part.noise) for part in parts):
         return False
@@ -64,8 +66,9 @@ def prove_by_moments(
 ) -> ProvedDelta | None:
     """Enclose δ(epsilon) of parts that this module `serves`.
 
-    None if too many nodes are needed, or if the enclosure is wider than 1e-4 of δ. A relative width
-    of about `closest` is enough, so a larger `closest` takes fewer nodes.
+    None if the search for c fails, if too many nodes are needed, or if the enclosure is wider than
+    1e-4 of δ. A relative width of about `closest` is enough, so a larger `closest` takes fewer
+    nodes.
     """
     inner, outer = (laws_of(parts, inner=side) for side in (True, False))
     upper = _ends(outer, epsilon, closest)
@@ -76,12 +79,13 @@ def prove_by_moments(
 
 
 def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None:
-    """An upper bound on δ(epsilon), as in `prove_by_moments`; None in the same cases."""
+    """An upper bound on δ(epsilon); None in the cases of `prove_by_moments`."""
     ends = _ends(laws_of(parts, inner=False), epsilon, 0.0)
     return None if ends is None else ends[1]
 
 
 def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
+    """Bounds on δ(epsilon) from below and above, as balls; None as in `prove_by_moments`."""
     reach = _reach(laws)
     if reach is not None and reach <= epsilon:
         return arb(0), arb(0)
@@ -101,14 +105,14 @@ def _useful(lower: arb, upper: arb) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentSum:
-    """The terms of T at its nodes, on the line Re s = c.
+    """The terms of the sum T at its nodes, on the line Re s = c.
 
     They bound δ at every ε, most tightly near the ε for which c was chosen.
     """
 
     tilt: Fraction  # c
     spacing: Fraction  # 2π/Λ, of the nodes
-    log_moment: arb  # K
+    log_moment: arb  # K(c)
     nodes: list[acb]  # Π Xⱼ^kⱼ/(s(s+1)) at u >= 0; the node at −u is the conjugate
     dropped: arb  # E/(πU)
     far: tuple[Fraction, arb]  # c', K(c')
@@ -118,9 +122,9 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """Choose c and the nodes for ε near `epsilon`; None if too many nodes are needed.
+        """Choose c and the nodes for ε near `epsilon`.
 
-        None, too, if the search for c fails.
+        None if the search for c fails, or if too many nodes are needed.
         """
         with precision():
             point = _saddle(laws, float(epsilon))
@@ -226,6 +230,7 @@ class MomentSum:
         return below / (1 - below) + self._above(epsilon)
 
     def _above(self, epsilon: Fraction) -> arb:
+        """An upper bound on the sum of the terms e^(cmΛ)·δ(ε + mΛ) of T over m > 0."""
         if self.reach is not None and ball(epsilon) + self._period >= ball(self.reach):
             return arb(0)
         tilt, log_moment = self.far
@@ -236,7 +241,7 @@ class MomentSum:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tilt:
-    """A candidate for c, with the enclosed K(c).
+    """A candidate `tilt` for c, with the enclosure `log_moment` of K(c).
 
     `mean` and `variance` of the total loss Z, tilted by e^(cZ), are approximate. They guide the
     search and are no part of the proof.
@@ -268,17 +273,18 @@ class _Tilt:
 
     @property
     def curvature(self) -> float:
+        """The second derivative of K(c) − ln(c(c+1)), approximately."""
         c = float(self.tilt)
         return self.variance + c**-2 + (c + 1) ** -2
 
     @property
     def log_weight(self) -> float:
-        """Approximate ln of δ(ε)/e^(K−cε), by the saddle-point method."""
+        """Approximate ln(δ(ε)/e^(K(c)−cε)) at this candidate's ε, by the saddle-point method."""
         c = float(self.tilt)
         return -math.log(c) - math.log1p(c) - math.log(2 * math.pi * self.curvature) / 2
 
     def log_delta(self, epsilon: float) -> float:
-        """Approximate ln δ(ε)."""
+        """Approximate ln δ(epsilon) by the saddle-point method with this c."""
         exponent = self.log_moment - ball(self.tilt) * arb(epsilon)
         return float(exponent.mid()) + self.log_weight
 
@@ -302,7 +308,7 @@ def _reach(laws: Sequence[LossMoments]) -> Fraction | None:
 
 
 def _saddle(laws: Sequence[LossMoments], epsilon: float, start: float = 1.0) -> _Tilt | None:
-    """Approximate the c for which e^(K−cε)/(c(c+1)) is least; None if the search fails."""
+    """Approximate the c for which e^(K(c)−cε)/(c(c+1)) is least; None if the search fails."""
 
     def step(point: _Tilt) -> float:
         return (epsilon - point.epsilon) / point.curvature
@@ -339,9 +345,10 @@ def _newton(laws: Sequence[LossMoments], step: Callable[[_Tilt], float], c: floa
 def _spacing(
     laws: Sequence[LossMoments], point: _Tilt, epsilon: Fraction, log_tolerance: float
 ) -> tuple[Fraction, tuple[Fraction, arb]]:
-    """A spacing 2π/Λ for which the terms of T other than δ are small, and the pair (c', K(c')).
+    """A spacing 2π/Λ for which the terms of T other than δ are small, and a pair (c', K(c')).
 
     Small means about e^log_tolerance·δ, as floats predict; the proof bounds the terms afterwards.
+    The bound on the terms holds for any c' > c.
     """
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
     period, reach = -wanted / float(point.tilt), _reach(laws)
@@ -365,7 +372,8 @@ def _node_count(
 ) -> tuple[int, arb] | None:
     """A number of nodes with u > 0 for which E/(πU) <= e^room, and the value of E/(πU).
 
-    U is the u of the last node. None if the number exceeds `most`.
+    U is the u of the last node, and E the bound of the module's docstring. None if the number
+    exceeds `most`.
     """
     envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
@@ -395,5 +403,5 @@ def _nodes(laws: Sequence[LossMoments], tilt: Fraction, spacing: Fraction, count
 
 
 def _kappa(c: arb) -> arb:
-    """The maximum κ(c) of e^(−cy)(1 − e^(−y))₊ over y, which is c^c/(c+1)^(c+1)."""
+    """Enclose κ(c) = c^c/(c+1)^(c+1)."""
     return (c * c.log() - (c + 1) * (c + 1).log()).exp()

@@ -1,8 +1,15 @@
-"""Moment generating functions of privacy losses on a vertical line, and bounds far up the line.
+"""Moment generating functions of privacy losses, at complex arguments with one real part.
 
-notation: Z the loss of one release, M(s) = E e^(sZ), c the real part of s, u its imaginary part,
-X(u) = M(c + iu)/M(c), a = shift/scale, x = a/2, d the dimension of the noise, ν = (d−2)/2,
-F_ν(z) = ₀F₁(; ν+1; z²/4).
+The proofs in `moment_sum` need their values on a vertical line, and bounds on their absolute values
+far up the line.
+
+Notation: Z is the privacy loss of one release, and M(s) = E e^(sZ) its moment generating function.
+The tilt c > 0 is the real part of s, and the height u the imaginary part. X(u) = M(c + iu)/M(c) is
+the characteristic function of the tilted law of Z, whose density has the factor e^(cZ). a =
+shift/scale is the worst shift in scales of the noise, x = a/2, d the dimension of the noise, and ν
+= (d − 2)/2. I_ν and K_ν are the modified Bessel functions, Γ is the gamma function, and F_ν(z) =
+₀F₁(; ν+1; z²/4) = Γ(ν+1)(z/2)^(−ν) I_ν(z). G = F_ν + βF_{ν+1}, with the weight β of
+`SphericalMoments`, is proportional to M of the l2 mechanism.
 """
 
 from __future__ import annotations
@@ -31,7 +38,7 @@ _SHIFTS = 16  # number of shifts τ that `_overlap` tries
 
 
 class LossMoments(Protocol):
-    """The moments of the loss of `compositions` releases of one law."""
+    """Moments of the loss of one release, for a law that is released `compositions` times."""
 
     @property
     def compositions(self) -> int:
@@ -44,23 +51,23 @@ class LossMoments(Protocol):
         ...
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) at each of `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         ...
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         ...
 
     def envelope(self, tilt: Fraction) -> Envelope:
-        """A bound on |X| above any height, as a function of the height."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         ...
 
 
 class Envelope(Protocol):
-    """A bound on |X(u)| that decreases with the height u."""
+    """An upper bound on the characteristic function |X(u)| that decreases with the height u."""
 
     def beyond(self, height: Fraction) -> arb:
-        """A bound on |X(u)| for all u >= `height` > 0."""
+        """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
         ...
 
 
@@ -77,7 +84,7 @@ def is_l2(noise: Noise) -> bool:
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
     """The moments of the losses of `parts`: all Gaussians as one law, other parts grouped by law.
 
-    With `inner`, a part has the shifts in its shifts.inner, otherwise those in its shifts.outer.
+    With `inner`, the shifts of a part are its inner bound `shifts.inner`, else `shifts.outer`.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int | None]]()
     for part in parts:
@@ -100,40 +107,43 @@ def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class GaussianMoments:
-    """The moments M(s) = e^((s²+s)μ²/2) of Gaussian noise; |X(u)| = e^(−u²μ²/2), μ² = `square`."""
+    """The moments of Gaussian noise: M(s) = e^((s²+s)μ²/2), and so |X(u)| = e^(−u²μ²/2).
+
+    `square` is μ², the sum over all Gaussian releases of (shift/standard deviation)².
+    """
 
     square: Fraction
     compositions: int = 1
     reach: None = None
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) at each of `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         return [ball((c + c * c) * self.square / 2) for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         half, turn = ball(self.square / 2), ball(2 * tilt + 1)
         heights = [ball(spacing) * n for n in range(count + 1)]
         return [acb(-half * u * u, half * turn * u).exp() for u in heights]
 
     def envelope(self, tilt: Fraction) -> GaussianMoments:
-        """A bound on |X| above any height, as a function of the height."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         del tilt
         return self
 
     def beyond(self, height: Fraction) -> arb:
-        """A bound on |X(u)| for all u >= `height` > 0."""
+        """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
         return ball(-self.square * height**2 / 2).exp()
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class LaplaceMoments:
-    """The moments M(s) = ½(A + B + (A − B)/(2s + 1)) of Laplace noise.
+    """The moments of Laplace noise: M(s) = ½(A + B + (A − B)/(2s + 1)).
 
-    A = e^(sa), and B = e^(−(s+1)a). The loss is a with probability ½, −a with probability ½e^(−a),
-    and a − 2y for y in (0, a), where y has the density ½e^(−y). Because of its two atoms, |X|
-    doesn't fall to 0.
+    A is e^(sa), and B is e^(−(s+1)a). The loss is a with probability ½, −a with probability
+    ½e^(−a), and a − 2y for y in (0, a), where y has the density ½e^(−y). Because of its two atoms,
+    |X| doesn't fall to 0.
     """
 
     ratio: Fraction  # a
@@ -145,22 +155,22 @@ class LaplaceMoments:
         return self.ratio
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) at each of `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         return [self._moment(acb(ball(c))).real.log() for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         real, step = ball(tilt), ball(spacing)
         values = [self._moment(acb(real, n * step)) for n in range(count + 1)]
         return [value / values[0] for value in values]
 
     def envelope(self, tilt: Fraction) -> LaplaceMoments:
-        """A bound on |X| above any height, as a function of the height."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         del tilt
         return self
 
     def beyond(self, height: Fraction) -> arb:
-        """The bound |X| <= 1, which holds for every law."""
+        """The bound 1 on the characteristic function |X|, which holds for every law."""
         del height
         return arb(1)
 
@@ -173,10 +183,10 @@ class LaplaceMoments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SphericalMoments:
-    """The moments M(s) = G((2s+1)x)/G(x) of the l2 mechanism, G = F_ν + βF_{ν+1}.
+    """The moments of the l2 mechanism: M(s) = G((2s+1)x)/G(x), with G = F_ν + βF_{ν+1}.
 
-    β = xρ_ν/(2(ν+1)), and ρ_ν = K_ν(x)/K_{ν+1}(x). This is the M of theory/accounting.md §3 with
-    I_ν(z) = (z/2)^ν/Γ(ν+1)·F_ν(z); the factor 1/G(x) follows from M(0) = 1.
+    The weight β is xρ_ν/(2(ν+1)), where ρ_ν = K_ν(x)/K_{ν+1}(x). This is the M of
+    theory/accounting.md §3, written with F_ν. The factor 1/G(x) follows from M(0) = 1.
     """
 
     ratio: Fraction  # a
@@ -190,22 +200,22 @@ class SphericalMoments:
 
     @property
     def order(self) -> float:
-        """The order ν, exactly."""
+        """The order ν of the Bessel functions; a float represents it exactly."""
         return (self.dimension - 2) / 2
 
     @property
     def weight(self) -> arb:
-        """The weight β, at the current precision."""
+        """The weight β of the second term of G, enclosed at the current precision."""
         return _weight(self.ratio, self.dimension, ctx.prec)
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """Enclose ln M(c) at each of `tilts`."""
+        """Enclose ln M(c), for the moment generating function M and each c in `tilts`."""
         turns = [Fraction(1), *(2 * c + 1 for c in tilts)]
         start, *values = self.g(lambda: [acb(ball(turn * self.ratio / 2)) for turn in turns])
         return [(value.real / start.real).log() for value in values]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
+        """Enclose the characteristic function X at 0, spacing, …, count·spacing, for c = `tilt`."""
         kappa, step = (2 * tilt + 1) * self.ratio / 2, spacing * self.ratio
 
         def points() -> list[acb]:
@@ -216,7 +226,7 @@ class SphericalMoments:
         return [value / values[0] for value in values]
 
     def envelope(self, tilt: Fraction) -> SphericalEnvelope:
-        """A bound on |X| above any height, as a function of the height."""
+        """A bound on the characteristic function |X(u)| for c = `tilt`, as a function of u."""
         return SphericalEnvelope(law=self, tilt=tilt)
 
     def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
@@ -249,23 +259,27 @@ class SphericalMoments:
         return _LONG_SERIES if self.order > _HIGH else _SERIES
 
     def _cancelling(self, square: float) -> float:
-        """The number of bits that cancel in the power series; `square` is |z|²/4.
+        """The number of bits that cancel in the power series of G; `square` is |z|²/4.
 
-        The absolute values of the terms sum to G(|z|) <= e^min(|z|, |z|²/4(ν+1)). Products of
-        complex balls are wider by up to √2, as if z² were √2 times as large.
+        The absolute values of the terms sum to at most (1 + β)·e^min(|z|, |z|²/(4(ν+1))), and G(0)
+        = 1 + β. Products of complex balls are wider by up to √2, as if z² were √2 times as large.
         """
         widened = math.sqrt(2) * square
         return 1.45 * min(2 * math.sqrt(widened), widened / (self.order + 1))
 
     def _by_bessel(self, z: acb) -> acb:
-        """G(z) by Bessel functions: Γ(ν+1)(z/2)^(−ν)·(I_ν(z) + β(ν+1)(2/z)I_(ν+1)(z))."""
+        """Enclose G(z) by Bessel functions, with I_ν(z) and I_{ν+1}(z).
+
+        It is Γ(ν+1)(z/2)^(−ν)·(I_ν(z) + β(ν+1)(2/z)I_{ν+1}(z)).
+        """
         nu = arb(self.order)
         first, second = z.bessel_i(acb(nu)), z.bessel_i(acb(nu + 1))
         return (nu + 1).gamma() * (z / 2) ** -nu * (first + self.weight * (nu + 1) * 2 / z * second)
 
     def _by_series(self, points: Sequence[acb], largest: float) -> list[acb]:
-        """G by its power series Σ tₙ(1 + β(ν+1)/(ν+1+n))qⁿ, q = z²/4, tₙ = 1/(n!·(ν+1)ₙ).
+        """Enclose G at all `points` z by its power series; `largest` is the largest |z|²/4.
 
+        The series is Σ_n tₙ(1 + β(ν+1)/(ν+1+n))qⁿ with q = z²/4 and tₙ = 1/(n!·(ν+1)(ν+2)…(ν+n)).
         Once |q| <= n(ν+n)/2, each term is at most half the one before, so the rest is at most twice
         the first omitted term.
         """
@@ -287,11 +301,12 @@ class SphericalMoments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SphericalEnvelope:
-    """A bound on |X| from above, for one law and one tilt (theory/accounting.md §2, l2 far up).
+    """An upper bound on the characteristic function |X| for the l2 mechanism `law` and c = `tilt`.
 
-    notation: κ = (2c+1)x, V = ua, η = Z/a with −1 <= η <= 1, β' = β(ν+1)/(ν+½). The tilted density
-    of η is p(η) = e^(κη)(1−η²)^(ν−½)(1 + β'(1−η²))/(C·G(κ)), C = √π·Γ(ν+½)/Γ(ν+1). The argument `v`
-    of the methods is V.
+    Let κ = (2c+1)x, η = Z/a with −1 <= η <= 1, and β' = β(ν+1)/(ν+½). The density of η under the
+    tilted law is p(η) = e^(κη)(1−η²)^(ν−½)(1 + β'(1−η²))/(C·G(κ)), where C = √π·Γ(ν+½)/Γ(ν+1). The
+    argument `v` of the methods is V = ua for a height u. All bounds are proved in
+    theory/accounting.md §2.
     """
 
     law: SphericalMoments
@@ -309,7 +324,8 @@ class SphericalEnvelope:
     def _minorant(self) -> tuple[arb, arb]:
         """The mass m of a unimodal function below p, and a bound B on its height.
 
-        The function is p itself for d >= 3; for d = 2, p has the factor (1−η²)^(−½) replaced by 1.
+        The function is p itself for d >= 3. For d = 2, the factor (1−η²)^(−½) + β'(1−η²)^½ of p is
+        replaced by 1 + β'(1−η²)^½.
         """
         nu, kappa = arb(self.law.order), self._kappa
         whole = (arb.pi().log() / 2 + (nu + arb(0.5)).lgamma() - (nu + 1).lgamma()).exp() * self._g
@@ -323,14 +339,16 @@ class SphericalEnvelope:
         return (flat + beta * round_) / whole, height / whole
 
     def beyond(self, height: Fraction) -> arb:
-        """A bound on |X(u)| for all u >= `height` > 0."""
+        """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
         v = ball(height * self.law.ratio)
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 
     def _by_zeros(self, v: arb) -> arb:
-        """The bound e^(−AV² + BV⁴) on |X| for V < V₁, or `_far_up` at V₁ if larger; 1 from V₁ on.
+        """A bound on |X| at all heights from V/a on, from the zeros of F_ν.
 
-        The exponent falls up to V₁² = A/(2B), and `_far_up` at V₁ covers all larger heights.
+        It is e^(−AV² + BV⁴), or `_far_up` at V₁ if larger, and 1 for V >= V₁. A, B and V₁ are from
+        `_zeros`; this B isn't the height in `_minorant`. The exponent falls up to V₁² = A/(2B), and
+        `_far_up` at V₁ covers all larger heights.
         """
         if not self._zeros:
             return arb(1)
@@ -341,7 +359,7 @@ class SphericalEnvelope:
     def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
         """The constants A, B and V₁ of `_by_zeros`, and the bound `_far_up` at V₁.
 
-        None for a low order or a large κ, where `_by_zeros` has no bound.
+        None for a low order or a large κ, for which `_by_zeros` has no bound.
         """
         nu = arb(self.law.order)
         part = self._kappa**2 / (nu * (nu + 2))
@@ -353,9 +371,10 @@ class SphericalEnvelope:
         return a, b, last, self._far_up(last)
 
     def _overlap(self, v: arb) -> arb:
-        """The bound max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) on |X|, at the best τ.
+        """A bound on |X| at all heights from V/a on, from the overlap of p with a shifted copy.
 
-        m and B are from `_minorant`, and 0 < τ <= π/V.
+        For a shift by τ it is max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))), with m and B from
+        `_minorant`. The best of 16 values of τ in (0, π/V] is used.
         """
         mass, top = self._minorant
 
@@ -373,7 +392,11 @@ class SphericalEnvelope:
         return rho(arb(min((most * j / _SHIFTS for j in range(1, _SHIFTS + 1)), key=roughly)))
 
     def _far_up(self, v: arb) -> arb:
-        """The bound on |X| from |I_μ(z)| <= 2cosh(Re z)·min(1, e^|z|K_μ(|z|)/π), μ >= ½."""
+        """A bound on |X| at all heights from V/a on, from the Bessel functions in G(z), z = κ + iV.
+
+        For an order μ >= ½, |I_μ(z)| <= 2cosh(κ)·min(1, e^|z|K_μ(|z|)/π). For μ = 0, in dimension
+        2, the minimum is replaced by 1/√(2πV).
+        """
         nu = arb(self.law.order)
         size = (self._kappa * self._kappa + v * v).sqrt()
 
@@ -391,7 +414,10 @@ class SphericalEnvelope:
 
 @lru_cache(maxsize=256)
 def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
-    """Enclose β to about `bits` bits, with more working precision if K_0 and K_1 cancel."""
+    """Enclose the weight β of `SphericalMoments` to about `bits` bits; `ratio` is a.
+
+    The working precision grows where digits cancel in K_0 and K_1, from which ρ_ν follows.
+    """
     weight = arb.nan()
     lost = 16  # bits
     for more in (1, 2, 4, 8):
@@ -404,7 +430,7 @@ def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
 
 
 def _highest(kappa: arb, power: arb) -> arb:
-    """The maximum of e^(κη)(1−η²)^q over η for q = `power`.
+    """Enclose the largest e^(κη)(1−η²)^q over −1 <= η <= 1, for κ = `kappa` and q = `power`.
 
     It is at η = κ/(q + √(q²+κ²)), where 1−η² = 2qη/κ.
     """
@@ -415,9 +441,9 @@ def _highest(kappa: arb, power: arb) -> arb:
 
 
 def _scaled_k(n: int, r: arb) -> arb:
-    """The scaled Bessel function e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j).
+    """Enclose the scaled Bessel function e^r·K_{n+½}(r), which grows with n.
 
-    It grows with n.
+    It is √(π/(2r)) times the sum of (n+j)!/(j!(n−j)!(2r)^j) over j = 0 … n.
     """
     term, total = arb(1), arb(1)
     for j in range(1, n + 1):

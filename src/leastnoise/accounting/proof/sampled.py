@@ -1,8 +1,9 @@
 """Poisson subsampling: δ of a release for a record that is in the sample with probability γ.
 
-notation (theory/accounting.md §4): P, Q the outputs with and without the record, Z = log dP/dQ, R =
-(1 − γ)Q + γP; the record's neighbour is removed (R against Q) or added (Q against R), and H_α(P‖Q)
-= δ(log α). For all α > 0
+Notation (theory/accounting.md §4): P is the law of the outputs if the record is in the sample, Q
+the law if it isn't, and Z = log dP/dQ the loss. If the record is in the data, the outputs have the
+law R = (1 − γ)Q + γP. A removed record compares R to Q, an added record Q to R. H_α(P‖Q) is the
+largest P(S) − αQ(S) over sets S of outputs, which is δ(ε) for α = e^ε. For all α > 0
 
 ```
 H_α(R‖Q) = γ H_a(P‖Q),  a = (α − 1 + γ)/γ            (1 − α where a <= 0)
@@ -37,10 +38,10 @@ _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / th
 def enclose_sampled(
     profile: Profile, sampling_rate: Fraction, epsilon: Fraction, *, removed: bool
 ) -> arb:
-    """Enclose H_α, α = e^epsilon, of the pair for a removed record, or for an added record.
+    """Enclose H_α(R‖Q) for a `removed` record, else H_α(Q‖R), at α = e^epsilon.
 
-    `profile` is δ of (P, Q), and is only called at ε >= 0. If `epsilon` >= 0, it may be the largest
-    δ over several shifts.
+    `profile` is δ of the pair (P, Q), and is only called at ε >= 0. If `epsilon` >= 0, the profile
+    may be the largest δ over several shifts.
     """
     with precision(_FINE_BITS):
         alpha, gamma = ball(epsilon).exp(), ball(sampling_rate)
@@ -62,8 +63,8 @@ def enclose_sampled(
 def _divergence(profile: Profile, base: arb, log_base: arb) -> arb:
     """Enclose H_a(P‖Q) at a = `base`; `log_base` is ln a, as a very narrow ball.
 
-    `profile` is called at an exact number just below |ln a|. Up to |ln a|, δ falls by at most the
-    difference of the two; the result is wider by it.
+    `profile` is called at an exact number just below |ln a|. From there to |ln a|, δ falls by at
+    most the difference of the two numbers; the result is wider by this difference.
     """
     with precision(_FINE_BITS):
         mirrored = bool(log_base < 0)
@@ -86,9 +87,10 @@ def _fraction(point: arb) -> Fraction:
 def loss_range(
     sampling_rate: Fraction, reach: Fraction, *, leaks: bool
 ) -> tuple[Fraction, Fraction]:
-    """The least and the largest loss of the pair for a removed record, rounded outward.
+    """The least and the largest finite loss after subsampling, for a removed record.
 
-    Finite losses of (P, Q) are at most `reach`; with `leaks`, some losses are infinite.
+    Both are rounded outward. Finite losses before subsampling are at most `reach`; with `leaks`,
+    some losses are infinite.
     """
     with precision(BITS):
         least = ball(-reach).exp() if not leaks else arb(0)
@@ -103,7 +105,10 @@ def _round_outward(value: arb, direction: int) -> Fraction:
 
 
 def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
-    """Approximate the standard deviation of the sampled loss from a lattice for (P, Q)."""
+    """Approximate the standard deviation of the loss after subsampling.
+
+    `base` is a lattice of the losses before it.
+    """
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
     weights = (1 - float(sampling_rate)) * p[::-1] + float(sampling_rate) * p
@@ -123,7 +128,8 @@ def sample_upper(
 
     `base` is an upper lattice of (P, Q), so its δ bounds (Q, P) from above too. `ends` are the
     numbers of `loss_range`; all finite losses of `base` lie between them, and the largest loss is a
-    lattice point. Each atom (p, q) of the pair is split between the lattice points z and z + h
+    lattice point. An atom (p, q) is a set of outputs with the probability p under the first law
+    of the pair, and q under the second. Each atom is split between the lattice points z and z + h
     around its loss, h = `step` ("connect the dots"). The mass at z + h is (p − q e^z)/(1 − e^(−h)),
     and z gets the rest of p.
     """
@@ -165,8 +171,8 @@ def sample_lower(
 ) -> LowerCells:
     """Atoms whose δ is nowhere above the δ of the subsampled pair.
 
-    `base` bounds (P, Q) from below, so it bounds (Q, P) too. Its atoms are merged in parts onto the
-    lattice points of `sample_upper`.
+    `base` bounds (P, Q) from below, so it bounds (Q, P) too. Its atoms are split and merged onto
+    points that lie at most about half a step below the points of `sample_upper`.
     """
     origin, size = _points(ends, step, removed=removed)
     p, q, infinity = _lower_atoms(base, sampling_rate, removed=removed)
@@ -227,9 +233,9 @@ def _lower_atoms(
 ) -> tuple[Floats, Floats, float]:
     """Atoms (p, q) of the subsampled pair, p rounded down and q rounded up, and P(Z = ∞).
 
-    As in `_upper_atoms`, with two differences for a removed record. If rounding has made Q's total
-    S > 1, R only has (1 − γ)q/S, because it mustn't exceed 1 − α if a <= 0. And q₋ is rounded down.
-    If a is slightly above 0, the atoms still have at most γ(p − aq).
+    As in `_upper_atoms`, with two differences for a removed record. If rounding has made the total
+    T of Q's masses exceed 1, R only has (1 − γ)q/T, because it mustn't exceed 1 − α if a <= 0. And
+    q₋ is rounded down. If a is slightly above 0, the atoms still have at most γ(p − aq).
     """
     gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     atoms = [(loss, mass) for loss, mass in base.atoms if mass > 0]

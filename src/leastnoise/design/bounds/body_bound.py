@@ -1,11 +1,14 @@
 """A lower bound on the loss of purely private noise, from volumes (theory/bodies.md §8).
 
-It follows from the smallest moment of a staircase over all positions γ of its edges. notation: N >=
-0 has the density ∝ r^(D−1)·q^⌊r + 1 − γ⌋, q = e^(−ε), 0 < γ <= 1: the gauge of a staircase in D
-dimensions. With S_n(γ) = Σ_{k>=0} q^k (k + γ)^n, E N^p = D/(D + p)·S_{D+p}/S_D.
+The bound uses the staircase whose moment is smallest over all positions γ of its edges.
 
-Σ_n S_n(γ) z^n/n! = e^(γz)/(1 − q e^z), so that P(u) = ε^(D+p)·S_{D+p}(γ)/(D + p)!, u = εγ, is a
-polynomial with positive coefficients, and E N^p = D(D + 1)…(D + p − 1)/ε^p · P/P^(p).
+Notation: N >= 0 is the gauge (generalised norm) of staircase noise in D dimensions, with density ∝
+r^(D−1)·q^⌊r + 1 − γ⌋ at r, where q = e^(−ε) and 0 < γ <= 1. E is the mean, p the order of the
+moment (1 or 2), and S_n(γ) = Σ_{k>=0} q^k (k + γ)^n. The polynomial P(u) = ε^(D+p)·S_{D+p}(γ)/(D +
+p)!, with u = εγ, has degree D + p and positive coefficients; P^(i) is its i-th derivative.
+
+The moment is E N^p = D/(D + p)·S_{D+p}/S_D = D(D + 1)…(D + p − 1)/ε^p · P/P^(p). The coefficients
+of P follow from the generating function Σ_n S_n(γ) z^n/n! = e^(γz)/(1 − q e^z).
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ _DIP = Bisection(halvings=60)
 @final
 @dataclass(frozen=True)
 class StaircaseMoment:
-    """The function γ ↦ E N^p at the current precision, for one ε, D and p."""
+    """The moment E N^p as a function of γ, at the current precision, for fixed ε, D and p."""
 
     epsilon: Fraction
     dimension: int
@@ -57,7 +60,10 @@ class StaircaseMoment:
 
     @classmethod
     def of(cls, *, epsilon: Fraction, dimension: int, power: int) -> Self:
-        """The function for p = `power`. Raises ArithmeticError if 16,384 bits can't enclose it."""
+        """The function for D = `dimension` and p = `power`.
+
+        Raises ArithmeticError if 16,384 bits can't enclose it.
+        """
         degree = dimension + power
         for bits in precisions(ctx.prec, 1 << 14):
             with precision(bits):
@@ -84,7 +90,7 @@ class StaircaseMoment:
         )
 
     def at(self, gamma: Fraction) -> arb:
-        """Enclose E N^p at γ."""
+        """Enclose E N^p at γ = `gamma`."""
         u = ball(self.epsilon * gamma)
         return self.factor * self.above[0](u) / self.below[0](u)
 
@@ -117,7 +123,7 @@ class StaircaseMoment:
         return min(candidates, key=lambda gamma: float(self.at(gamma).mid()))
 
     def _dip(self, low: float, high: float) -> Fraction:
-        """About the γ in [low, high] with the smallest E N^p, which falls and then rises there."""
+        """Approximate the γ in [low, high] with the smallest E N^p, which has one dip there."""
         return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
@@ -144,11 +150,11 @@ class StaircaseMoment:
         return None
 
     def _holds(self, kappa: arb, low: Fraction, high: Fraction) -> bool:
-        """True only if P >= κP^(p) on [low, high].
+        """True only if P >= κP^(p) is proved for all γ in [low, high]; κ = `kappa`.
 
-        Both sides increase, so P(low) >= κP^(p)(high) is enough. So is a Taylor expansion around
-        the middle, c_0 + c_1 t + c_2 t² + …, |t| <= h: it is at least c_0 − |c_1|h + min(0, c_2 −
-        r)h², where r is the sum of the other |c_i|h^(i−2).
+        Both sides increase, so P(low) >= κP^(p)(high) is enough. So is a Taylor expansion of the
+        difference around the middle, in u: c_0 + c_1 t + c_2 t² + … for |t| <= h. It is at least
+        c_0 − |c_1|h + min(0, c_2 − r)h², where r is the sum of the other |c_i|h^(i−2).
         """
         first, last = ball(self.epsilon * low), ball(self.epsilon * high)
         if self.above[0](first) >= kappa * self.below[0](last):
@@ -167,7 +173,10 @@ class StaircaseMoment:
 
 
 def _inverse_series(epsilon: Fraction, degree: int) -> list[arb]:
-    """The coefficients of 1/(1 − q e^(εt)) up to t^degree, by Newton's iteration."""
+    """The power series of 1/(1 − q e^(εt)) in t: its coefficients up to t^degree.
+
+    Newton's iteration computes them from the series of the denominator.
+    """
     rate = ball(epsilon)
     term = (-rate).exp()
     series = [-(-rate).expm1()]
@@ -191,7 +200,10 @@ def _list_expansions(polynomial: arb_poly) -> tuple[arb_poly, ...]:
 
 
 def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
-    """Σ c_i h^i over the orders beyond `terms`: the whole sum, `end`, minus the sum of `terms`."""
+    """Enclose the part of a Taylor sum Σ c_i h^i beyond its first coefficients; no c_i is negative.
+
+    `terms` are these coefficients c_0, c_1, …, and `end` is the whole sum.
+    """
     known = arb(0)
     for term in reversed(terms):
         known = known * h + term
@@ -217,16 +229,18 @@ _FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
 class BodyWitness:
     """A proof of a lower bound by a volume: the volume of all sums of some shifts.
 
-    They are sums of n = `times` shifts, seen in j = `coordinates` of the numbers.
+    Notation: S is the set of shifts of `sensitivity` in R^`dimension`. The proof adds n = `times`
+    shifts, and keeps j = `coordinates` of their numbers. S_j is the set of shifts of these j
+    numbers, and n·S_j = S_j + … + S_j. ρ is the radius of the ball of R^j with the volume of n·S_j,
+    X the noise of the j numbers, and m_j(ε) the smallest moment E N^p of a staircase in j
+    dimensions.
 
-    notation: S the shifts of `sensitivity` in R^`dimension`, S_j the shifts of j of its numbers, ρ
-    the radius of the ball of R^j with the volume of n·S_j = S_j + … + S_j. Noise that is ε-DP for S
-    is nε-DP for n·S, and so are j of its numbers. The noise of these j has E‖X‖^p >= ρ^p·m_j(nε),
-    where m_j is the smallest moment of a staircase (theory/bodies.md §8). The mean over all sets of
-    j numbers gives E‖X‖² of all numbers. `gamma` is a guess of the γ at which the staircase's
-    moment is smallest. It is a hint: only the success of the proof depends on it.
+    Noise that is ε-DP for S is nε-DP for n·S, and so is the noise of any j numbers. So E‖X‖₂^p >=
+    ρ^p·m_j(nε) (theory/bodies.md §8). The mean over all sets of j numbers gives E‖X‖₂² of all
+    numbers. For L2 sensitivity, with j = `dimension`, the staircase in ‖x‖₂ attains the bound.
 
-    For L2 sensitivity, with j = d, the staircase in ‖x‖₂ attains the bound.
+    `gamma` is a guess of the γ at which the staircase's moment is smallest. It is a hint: only the
+    success of the proof depends on it.
     """
 
     sensitivity: Sensitivity = field(converter=A_SENSITIVITY)
@@ -236,10 +250,10 @@ class BodyWitness:
     gamma: FractionField = field(converter=takes(exact))
 
     def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
-        """A lower bound on E Σ|X_i|^power, rounded down to a float.
+        """A lower bound on E Σ_i |X_i|^power of ε-DP noise X, rounded down to a float.
 
-        Raises CertificateRejected if nothing is proved. That includes power 1 with j > 1, since
-        E‖X‖₁ is not E‖X‖₂.
+        The sum is over all `dimension` numbers. Raises CertificateRejected if nothing is proved.
+        That includes power 1 with j > 1, since E‖X‖₁ is not E‖X‖₂.
         """
         projections = self._check_projections(epsilon, power)
         with precision(AMPLE_BITS):
@@ -260,7 +274,11 @@ class BodyWitness:
         return Fraction(value)
 
     def _check_projections(self, epsilon: Fraction, power: int) -> Projections:
-        """The volumes of shifts of j numbers; raises CertificateRejected for an unfit witness."""
+        """The volumes of the shifts of some of the numbers.
+
+        Raises CertificateRejected if no volume is known, or if a field of the witness is out of its
+        range.
+        """
         projections = projections_of(self.sensitivity, dimension=self.dimension)
         if projections is None:
             raise CertificateRejected("No volume of these shifts is known.")
@@ -327,7 +345,10 @@ def propose(
 def _list_candidates(
     projections: Projections, epsilon: Fraction, coordinates: int, power: int
 ) -> list[tuple[float, int, StaircaseMoment]]:
-    """Triples (approximate ln of the bound, n, moment) for growing n, while the bound rises."""
+    """Triples (approximate ln of the bound, n, moment) for growing n, while the bound rises.
+
+    n is the number of shifts that are added.
+    """
     candidates: list[tuple[float, int, StaircaseMoment]] = []
     for n in _TIMES if projections.grows else _TIMES[:1]:
         if not fits(projections, epsilon, coordinates=coordinates, times=n, power=power):
@@ -370,5 +391,8 @@ def fits(
 
 
 def _factor(projections: Projections, *, coordinates: int, times: int, power: int) -> arb:
-    """The factor ρ^power·(numbers/j): each number is in the share j/numbers of all sets of j."""
+    """The factor ρ^power·(numbers/j) from the moment m_j(nε) to the bound for all numbers.
+
+    Each number is in the share j/numbers of all sets of j numbers.
+    """
     return projections.radius(coordinates, times=times) ** power * projections.numbers / coordinates

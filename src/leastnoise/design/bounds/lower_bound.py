@@ -37,12 +37,16 @@ _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]
 @final
 @record()
 class Witness:
-    """Dual prices on the lattice with `cells` points per sensitivity, in units of 2^−bits.
+    """Dual prices that prove a lower bound for noise on a lattice, in units of 2^−bits.
 
-    notation: m = cells, n = reach, c = e^ε, q_i = P(X = i/m) for noise X, cost_i = |i/m|^p. For
-    each shift j = 1 … m with prices, `multipliers` has (j, λ_j) and `prices` has ψ_{j,i} for i =
-    −n, −n + 1, … up to some i <= 0; 0 <= ψ_{j,i} <= λ_j. For i < −n, ψ_{m,i} continues with period
-    m, and all other prices are 0.
+    They are prices of the constraints of the linear program that minimises the loss of private
+    noise.
+
+    Notation: m = `cells` is the number of lattice points per sensitivity, n = `reach`, c = e^ε and
+    i a lattice point. X is the noise in sensitivities, q_i = P(X = i/m), and cost_i = |i/m|^p its
+    loss, with p = 1 or 2. For each shift of j = 1 … m lattice steps that has prices, `multipliers`
+    has (j, λ_j), and `prices` has ψ_{j,i} for i = −n, −n + 1, … up to some i <= n, with 0 <=
+    ψ_{j,i} <= λ_j. For i < −n, ψ_{m,i} continues with period m. All other prices are 0.
     """
 
     cells: int = field(converter=A_NUMBER)
@@ -52,7 +56,7 @@ class Witness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
-        """A lower bound on E|X|^p, p = `power`, for private X on the lattice; exact.
+        """The exact lower bound on E|X|^power that the prices prove, for private X on the lattice.
 
         Lengths are in sensitivities.
 
@@ -123,11 +127,11 @@ _SCOPES: tuple[Scope, ...] = ("real", "integer")
 class LowerBound:
     """A proved lower bound on the loss of every (ε, δ)-private additive noise for sensitivity 1.
 
-    For a sensitivity Δ the bound is `value`·Δ (mae) or `value`·Δ² (mse). With a `RadialWitness` it
-    is about E‖X‖₂² of noise for `dimension` numbers and shifts up to length 1 in l2. With a
-    `BodyWitness` it is about noise for all shifts of that witness's sensitivity, at their size, and
-    δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae). Nothing is promised about mechanisms that are not additive
-    noise.
+    The loss is a mean E over the noise X. For a sensitivity Δ the bound is `value`·Δ (mae) or
+    `value`·Δ² (mse). With a `RadialWitness` it is about E‖X‖₂² of noise for `dimension` numbers and
+    shifts up to length 1 in l2. With a `BodyWitness` it is about noise for all shifts of that
+    witness's sensitivity, at their size, and δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae). Nothing is
+    promised about mechanisms that are not additive noise.
 
     Args:
         loss: `Loss.MAE`, E|X|, or `Loss.MSE`, E X².
@@ -348,15 +352,16 @@ class LowerBound:
 
 
 def power_of(loss: Loss) -> int:
-    """The p with loss = E|X|^p."""
+    """The power p for which the loss is E|X|^p, for noise X: 1 for mae, 2 for mse."""
     return 1 if loss is Loss.MAE else 2
 
 
 def _prove(bound: LowerBound) -> Fraction:
     """The value that the witness of `bound` proves, whatever value it states.
 
-    Rounding real noise to the lattice of spacing h at random, with the mean unchanged, keeps it
-    private against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
+    Real noise X is rounded to the lattice of spacing h at random, with the mean unchanged. It stays
+    private against lattice shifts; E|X| stays the same, and E X² rises by at most h²/4
+    (theory/noise.md §4).
     """
     witness, loss, scope = bound.witness, bound.loss, bound.scope
     epsilon, delta = bound.epsilon, bound.delta

@@ -1,6 +1,12 @@
 """A lower bound on the mean squared error of any additive noise for a vector.
 
 It uses the distribution of the cosine between a random and a fixed direction, enclosed in floats.
+
+Notation: lengths are in sensitivities, c = e^ε, E is the mean and P a probability. x is a value of
+the noise in R^d, v a shift of length 1, a = |x| and b = |x − v|. U is a uniform direction and r a
+radius. ω = (b² − a² − 1)/2a is −cos of the angle between x and v; at x = 0 it counts as larger than
+every level. With levels 0 < ω_1 < ω_2 < … < 1, the price of a point is ψ(a, b) = Σ_l J_l(a)·1{ω >
+ω_l}, between 0 and λ. ρ is a radius from which on all J_l are 0.
 """
 
 from __future__ import annotations
@@ -40,12 +46,13 @@ _ROUNDING = 2.0**-44  # more than the rounding of an interpolation's few operati
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tail:
-    """Bounds on F(t) = P(1 + cos θ <= t), 0 <= t <= 1.
+    """Bounds on F(t) = P(1 + cos θ <= t), θ the angle between a random and a fixed direction.
 
-    θ is the angle between a uniform direction in R^d and a fixed one. F = ½ I_{t(2−t)}((d − 1)/2,
-    ½), in balls at the `nodes`. The density of the cosine is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0]
-    rises for d >= 3 and falls for d = 2. So F is convex, or concave for d = 2. Between nodes, a
-    chord lies on one side of F, and the extended previous chord on the other.
+    The random direction is uniform in R^d. For 0 <= t <= 1, F = ½ I_{t(2−t)}((d − 1)/2, ½), with I
+    the regularised incomplete beta function. It is enclosed in balls at the `nodes`. The density of
+    w = cos θ is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F
+    is convex, or concave for d = 2. Between nodes, a chord lies on one side of F, and the extended
+    previous chord on the other.
     """
 
     nodes: Floats
@@ -55,12 +62,12 @@ class Tail:
     lower_slopes: Floats
 
     def above(self, t: Floats) -> Floats:
-        """Numbers that are certainly >= F(t); t <= 1, and F is 0 for t <= 0."""
+        """Upper bounds on F(t) for each t <= 1; F is 0 for t <= 0."""
         line = self._line(self.upper, self.upper_slopes, t) * (1 + _ROUNDING)
         return np.where(t > self.nodes[1], line, np.where(t > 0, self.upper[1], 0.0))
 
     def below(self, t: Floats) -> Floats:
-        """Numbers that are certainly <= F(t); t <= 1."""
+        """Lower bounds on F(t) for each t <= 1."""
         line = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
         return np.where(t > self.nodes[1], np.maximum(line, 0.0), 0.0)
 
@@ -128,14 +135,12 @@ _NUMBERS: Converter[Sequence[int], tuple[int, ...]] = takes(_validate.any_wholes
 @final
 @record()
 class RadialWitness:
-    """Dual prices ψ(|x|, |x − v|) in [0, λ] for the shifts |v| = 1 in R^`dimension`.
+    """The prices ψ and λ that prove a lower bound, for shifts of length 1 in R^`dimension`.
 
-    notation: x the noise, v a shift, a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of
-    the angle between x and v; at x = 0, ω counts as larger than every ω_l. ψ = Σ_l J_l(a)·1{ω >
-    ω_l}, with ω_l = `levels`·2^−52 ascending in (0, 1). Lengths are in cells of 1/`cells`, a power
-    of two: J_l is constant on a cell. `prices` holds J at the `nodes` (cells 0 = n_0 < n_1 < …).
-    Between two nodes J is interpolated, rounded down; from the last node, ρ, on it is 0. Prices and
-    the `ceiling` λ are in units of 2^−bits.
+    Radii are in cells of length 1/`cells`, where `cells` is a power of two; J_l is constant on a
+    cell. The levels are ω_l = `levels`[l]·2^−52. `prices` holds J_l at the `nodes` (cells 0 = n_0 <
+    n_1 < …), one row per node. Between two nodes J_l is interpolated and rounded down; from the
+    last node, ρ, on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
     """
 
     dimension: int = field(converter=A_NUMBER)
@@ -147,13 +152,12 @@ class RadialWitness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """A lower bound on E‖X‖² of every noise that hides the shifts of length 1.
+        """A lower bound on E‖X‖₂² of all noise X that hides the shifts of length 1.
 
-        notation: c = e^ε, U a uniform direction, G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r).
-        Private noise X, and so its mean over rotations, has E ψ(X) − c·E ψ(X + v) <= λδ, since the
-        left side is an integral of ψ <= λ against p − cq with densities p of X and q of X + v; for
-        spherical X it is E G(|X|). If r² + G(r) >= z for every r >= 0, then E‖X‖² >= z − λδ
-        (theory/noise.md §5).
+        Let G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r). Private noise X, and so its mean over
+        rotations, has E ψ(X) − c·E ψ(X + v) <= λδ: the left side is an integral of ψ <= λ against p
+        − cq, where p is the density of X and q the density of X + v. For spherical X the left side
+        is E G(|X|). If r² + G(r) >= z for every r >= 0, then E‖X‖² >= z − λδ (theory/noise.md §5).
         """
         self._check()
         least = float(self.values(epsilon).min())
@@ -162,7 +166,10 @@ class RadialWitness:
         return Fraction(least) - delta * spent
 
     def values(self, epsilon: Fraction) -> Floats:
-        """For each cell up to ρ + 1, a float certainly below r² + G(r) for every r in the cell."""
+        """Lower bounds on r² + G(r), one float for all r in a cell, for each cell up to ρ + 1.
+
+        G is the function in `bound`.
+        """
         self._check()
         if epsilon > _MOST_EPSILON:
             raise CertificateRejected(f"This bound is proved for epsilon <= {_MOST_EPSILON}.")
@@ -191,7 +198,7 @@ class RadialWitness:
             yield np.arange(start, min(start + size, cells))
 
     def _by_cell(self) -> Wholes:
-        """J as an array (cell, level). The last row is 0, for all cells from ρ on."""
+        """The prices J_l as an array (cell, level); the last row is 0, for all cells from ρ on."""
         nodes, prices = np.array(self.nodes), np.array(self.prices, dtype=np.int64)
         cell = np.arange(nodes[-1])
         left = np.searchsorted(nodes, cell, side="right") - 1
@@ -245,20 +252,21 @@ class RadialWitness:
 
 @final
 class _Moved:
-    """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, over every r of some cells.
+    """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, over all r of each of some cells.
 
-    notation: as in `RadialWitness` and its bound; h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l}
-    the fall of J_l at e_i, W = cos(U, v). Then |x| is an increasing function of W: |x| < e means W
-    < (e² − r² − 1)/2r. And b = |x − v| = r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l,
-    which increases with r. Hence
+    Notation: s is the lower end of a cell and h = 1/cells its length, so r is in [s, s + h]. e_i =
+    ih is a boundary between cells, D_{i,l} the fall of J_l at e_i, and W = cos(U, v).
+
+    |x| is an increasing function of W: |x| < e means W < (e² − r² − 1)/2r. And b = |x − v| = r, so
+    ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l, which increases with r. Hence
 
         E[J_l(|x|)·1{ω > ω_l}] = Σ_i D_{i,l} P(|x| < min(e_i, A_l(r))),
 
     where P(|x| < e_i) decreases in r >= 1, and P(|x| < A_l(r)) increases: there cos(U, v) = −cos(θ
     − φ) with ω_l = cos θ, sin φ = (sin θ)/r. Boundaries e_i <= A_l(s) are "inside" for every r of
-    the cell, and e_i >= A_l(s + h) "outside"; the D of outside boundaries sum to one J. For the few
-    boundaries between, P(|x| < A_l(s)) at r = s + h is a lower bound, and P(|x| < A_l(s + h)) at r
-    = s + h an upper bound.
+    the cell, and e_i >= A_l(s + h) "outside". The falls at all outside boundaries add up to the
+    value of J_l just below the first of them. For the few boundaries between, P(|x| < A_l(s)) at r
+    = s + h is a lower bound, and P(|x| < A_l(s + h)) at r = s + h an upper bound.
     """
 
     def __init__(self, cells: int, prices: Wholes, omega: Floats, chunk: Wholes) -> None:
@@ -286,7 +294,7 @@ class _Moved:
         return self._inside(distribution) + self._rest(distribution)
 
     def _inside(self, distribution: Tail) -> Floats:
-        """The sum over the inside boundaries; all of them have r − 1 < e_i < r."""
+        """The part of the sum over boundaries that are inside; all of them have r − 1 < e_i < r."""
         here = self._here[:, None]
         boundary = here - self._cells + np.arange(1, self._cells + 1)
         index = np.minimum(boundary, self._last + 1)
@@ -302,14 +310,15 @@ class _Moved:
         )
 
     def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
-        """The T = 1 + cos(U, v) for which |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once.
+        """The argument T of F with F(T) = P(|rU + v| < e) for e < r, rounded once.
 
-        The `boundary` e and `r` are in cells.
+        T = 1 + cos(U, v) at |rU + v| = e is (e² − (r − 1)²)/2r. The `boundary` e and `r` are in
+        cells.
         """
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
-        """The sum over the other boundaries: those outside, and the few between."""
+        """The part of the sum over the other boundaries: those outside, and the few between."""
         first, outside = self._uncertain, self._outside
         level = np.arange(len(self._omega))
         most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))
@@ -322,16 +331,20 @@ class _Moved:
         return added * (1 + _SLACK) - (rises * least).sum(axis=1) * (1 - _SLACK)
 
     def _reach(self, cell: Wholes) -> Floats:
-        """A_l(r) = (r² − 1)/(√(ω² + r² − 1) + ω), without cancellation."""
+        """The largest |x| with ω >= ω_l, for each level: A_l(r), computed without cancellation.
+
+        A_l(r) = (r² − 1)/(√(ω_l² + r² − 1) + ω_l); `cell` is r in cells.
+        """
         square = (cell**2 - self._cells**2)[:, None] / self._cells**2
         return square / (np.sqrt(self._omega**2 + square) + self._omega)
 
     def _chance_reached(self, cell: Wholes) -> Floats:
-        """The T = 1 + cos(U, v) for which |rU + v| = A_l(r): (A_l(r)² − (r − 1)²)/2r.
+        """The argument T of F with F(T) = P(|rU + v| < A_l(r)), for each level.
 
-        The squares would cancel, so this multiplies A_l(r) + (r − 1) by A_l(r) − (r − 1) = (r − 1)
-        (1 − ω)(1 + (1 + ω)/(r + D))/(D + ω), D = √(ω² + r² − 1). All factors are positive, so the
-        relative error is a few roundings.
+        T = 1 + cos(U, v) at |rU + v| = A_l(r) is (A_l(r)² − (r − 1)²)/2r. The squares would cancel,
+        so this multiplies A_l(r) + (r − 1) by A_l(r) − (r − 1) = (r − 1)(1 − ω)(1 + (1 + ω)/(r +
+        D))/(D + ω), with ω = ω_l and D = √(ω² + r² − 1). All factors are positive, so the relative
+        error is a few roundings.
         """
         r = cell[:, None] / self._cells
         less = (cell - self._cells)[:, None] / self._cells
@@ -342,7 +355,10 @@ class _Moved:
         return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
 
     def _chance_missed(self) -> Floats:
-        """The T = 1 + cos(U, v) for which |rU + v| = A_l(s), r at the cell's end; at least 0."""
+        """The argument T of F with F(T) = P(|rU + v| < A_l(s)) at the end r = s + h of the cell.
+
+        It is rounded up to 0 if it is negative.
+        """
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)
         return np.maximum(excess, 0.0) * (self._reached + (r - 1)) / (2 * r)

@@ -33,9 +33,10 @@ _LEAST = Fraction(1, 2**40)  # ε is raised to at least this multiple of δ, aga
 def least_variance(budget: Budget) -> arb:
     """A lower bound, as a ball, on the variance of noise that hides a shift of 1.
 
-    At δ = 0 it is 2q/(1 − q)², q = e^(−ε). Otherwise, for a whole k >= 1, it is k²f + |f|k²p/w +
-    τ(s − k²p²/w) where p = q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ = (e^ε − 1 +
-    2δ)/(e^ε + 1), f = 1 − τw. This is proved for every k; the best k is where f changes its sign.
+    At δ = 0 it is 2q/(1 − q)², where q = e^(−ε). Otherwise, for a whole k >= 1, it is k²f +
+    |f|k²p/w + τ(s − k²p²/w). Here p = q^k, w = Σ q^|i| and s = Σ i² q^|i| over i = 1 − k … k, τ =
+    (e^ε − 1 + 2δ)/(e^ε + 1), and f = 1 − τw. This is proved for every k; the best k is where f
+    changes its sign.
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)
@@ -56,10 +57,11 @@ def least_variance(budget: Budget) -> arb:
 
 # A proved lower bound on the variance in the answers to a workload, for any additive noise.
 #
-# notation: W the workload, shape (m, n); y > 0 prices of the cells, D = diag(√y); U any matrix of
-# W's shape; V₁ the least variance of noise for one number that hides a shift of 1; R the rows of a
-# unit. The answers' variances sum to at least V₁R²·min tr(W X⁻¹ Wᵀ) over X_ii <= 1, and this is at
-# least V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs:
+# Notation: W is the workload, shape (m, n); y > 0 are prices of the cells, and D = diag(√y). U is
+# any matrix of W's shape, ‖U‖ its largest singular value, and ‖·‖_F the Frobenius norm. V₁ is the
+# least variance of noise for one number that hides a shift of 1, and R the rows of a unit. The
+# answers' variances sum to at least V₁R²·min tr(W X⁻¹ Wᵀ) over matrices X > 0 with X_ii <= 1. This
+# is at least V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F for G = UᵀU or UUᵀ. Proofs:
 # theory/marginals.md §8.
 
 
@@ -72,8 +74,8 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
 
     The bound holds for additive noise that hides a unit which adds at most `max_rows` to one cell.
     If a unit may also move from cell to cell, the noise has to hide more, so the bound still holds.
-    It holds for any `prices` and any U. So floats propose both, and the proof uses them rounded to
-    integers.
+    It holds for any `prices` and any matrix U (see the notation). So floats propose both, and the
+    proof uses them rounded to integers.
     """
     roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
     rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
@@ -93,7 +95,7 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
 
 
 def as_integers(queries: Floats) -> tuple[Floats, int]:
-    """Integers N and the smallest b >= 0 such that `queries` = N·2^−b exactly."""
+    """Integers N and the smallest b >= 0 with `queries` = N·2^−b, exactly."""
     bits = 0
     while not np.array_equal(scaled := np.ldexp(queries, bits), np.rint(scaled)):
         bits += 1
@@ -135,9 +137,10 @@ def _norm_square(whole: Floats) -> Fraction | None:
 
 # A proved lower bound on the noise in counts of a tree, for any additive noise.
 #
-# notation: T tables B, one for each level; a_j = 1/|B| the weight of each number of B, w_j the
-# cells that number j sums. V₁ is the smallest variance of noise for one number that hides a shift
-# of 1. For any vectors u_j of the cells, M = Σ_j u_j u_jᵀ, and any m with M ⪯ diag(m),
+# Notation: there are T tables B, one for each level. A number j of B has the weight a_j = 1/|B|,
+# w_j is the vector of the cells that it sums, and Var_j the variance of its noise. V₁ is the
+# smallest variance of noise for one number that hides a shift of 1. For any vectors u_j of the
+# cells, M = Σ_j u_j u_jᵀ, and any vector m with M ⪯ diag(m),
 #
 #     Σ_j a_j ln Var_j >= T ln V₁ + Σ_j a_j (2 ln|w_jᵀu_j| − ln a_j) − T ln(Σ_i m_i/T).
 #
@@ -153,11 +156,11 @@ _VECTOR_BITS = 50  # of the largest entry of all vectors
 
 
 def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool = True) -> float:
-    """A proved lower bound on Σ_B (mean of ln Var over the numbers of B), rounded down.
+    """A proved lower bound on the sum, over tables, of the mean ln variance of a table's numbers.
 
-    The bound is for additive noise that hides a shift of any one cell by 1. `children` has the
-    number of children of each node, by level, root first. There is a table B for each level, but
-    for the root only if `root` is True.
+    It is rounded down. The bound is for additive noise that hides a shift of any one cell by 1.
+    `children` has the number of children of each node, by level, root first. There is a table for
+    each level, but for the root only if `root` is True.
     """
     levels = len(children)
     while len(children[levels - 1]) > MOST_PARENTS:  # the root is one node
@@ -209,15 +212,17 @@ class _BoundTree:
 
 
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """The integer vectors u_j: of each sum, and of a cell of each parent.
+    """Propose the vectors u_j as integers: one for each sum, and one for a cell of each parent.
 
     Returns three lists. The first has u_j of each sum; the second has, for one cell of each parent,
     u_j at all cells but itself (the background). Each u_j has one number for each parent. The third
     has, for each parent, the number (extra) to add to u_j at the cell itself.
 
-    notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
-    parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal for the
-    best X. y are prices of the cells: a fixed point has X_ii = 1, as in §8.
+    The best vectors are u_j = √(a_j/v_j)·X⁻¹w_j with v_j = w_jᵀX⁻¹w_j, where X is the matrix over
+    the cells that minimises Σ_j a_j ln v_j under X_ii <= 1 (theory/marginals.md §9). Cells of one
+    parent are alike. So X is θ_k times a projection among the n_k cells of parent k (`theta`), next
+    to a matrix between parents (`matrix`). A fixed point over prices of the cells finds X, as in
+    theory/marginals.md §8.
     """
     n = np.array(tree.below, dtype=np.float64)
     weights, cell = np.array(tree.weights, dtype=np.float64), 1 / n.sum()
@@ -249,10 +254,10 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """The price Σ_i m_i over the cells i, in integers, with m_i = Σ_k |M_ik| and M = Σ_j u_j u_jᵀ.
+    """The price Σ_i m_i over all cells i, in integers; it dominates the matrix M of the vectors.
 
-    Two cells of parents k and l share the products of all vectors there; a cell's own vector has
-    `extra` more at that cell.
+    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). Two cells of parents k and l share the
+    products of all vectors there; a cell's own vector has `extra` more at that cell.
     """
     n, of_sums = (
         tree.below,

@@ -4,10 +4,11 @@ Each function proposes a geometry in floats. The shifts that the noise must hide
 exactly, from the geometry alone (`Geometry.shifts`). A worse proposal costs accuracy, never
 privacy.
 
-notation (theory/noise.md §8): a shift moves the d queries by the vector v, whose sum is s, and the
-number of records by n; Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has a
-= 1/U and b = 1/V, and with the number of records the form α‖v‖² + βs² + 2ηsn + νn². A corner is an
-extreme shift.
+Notation (theory/noise.md §8): d is the number of queries, and 𝟙 the vector of d ones. A shift moves
+the queries by the vector v, whose sum is s, and the number of records by n; a corner is an extreme
+shift. The geometry is a linear map A, and Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it. P
+= Σ⁻¹ is the quadratic form α‖v‖² + βs² + 2ηsn + νn², which is at most 1 at every shift. Without the
+number of records, P has the eigenvalue 1/U along 𝟙, and 1/V across it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def least_variance(queries: CountingQueries) -> CountEllipse:
 
 
 def _eigenvalues(d: int, k: int) -> tuple[float, float]:
-    """(U, V) for which the longest image of a shift is 1 (theory/noise.md §8, closed form)."""
+    """The eigenvalues (U, V) for which the longest image of a shift is 1, in closed form.
+
+    There are d queries, of which a record counts in at most k (theory/noise.md §8).
+    """
     if d == 1:
         return 1.0, 1.0
 
@@ -85,9 +89,9 @@ def _eigenvalues(d: int, k: int) -> tuple[float, float]:
 
 
 def _ellipse_for_replaced(queries: CountingQueries) -> CountEllipse:
-    """The best ellipse for a record that is replaced, by a search over ρ = β/α.
+    """The best ellipse for a record that is replaced, by a search over the ratio ρ = β/α.
 
-    Its total variance is max(N + ρD²)·(d − 1 + 1/(1 + dρ)), over the corners' N = ‖v‖², D² = s².
+    Its total variance is max(‖v‖² + ρs²)·(d − 1 + 1/(1 + dρ)), with the maximum over all corners.
     """
     d, corners = queries.dimension, _corners(queries)
 
@@ -115,7 +119,6 @@ def with_total(queries: CountingQueries) -> CountEllipse:
 
     Raises:
         NotApplicable: The solver failed.
-
     """
     return _solve_ellipse(queries.dimension, _corners(queries))
 
@@ -150,10 +153,10 @@ def least_groups(sensitivity: Groups) -> Blocks:
 
 
 def _solve_ellipse(d: int, corners: NDArray[np.float64]) -> CountEllipse:
-    """The ellipse with n of least total variance whose form is at most 1 at all `corners`.
+    """The ellipse of least total variance for d queries and the record count.
 
-    Minimise tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²) under α‖v‖² + βs² + 2ηsn + νn² <=
-    1; corners as `_corners` returns them.
+    Its form P is at most 1 at all `corners`, which are rows as `_corners` returns them. The total
+    variance to minimise is tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²).
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second to import)
 
@@ -192,7 +195,10 @@ def _solve_ellipse(d: int, corners: NDArray[np.float64]) -> CountEllipse:
 
 
 def _corners(queries: CountingQueries) -> NDArray[np.float64]:
-    """‖v‖², s², 2sn and n² at every corner that can be the worst; shape (corners, 4)."""
+    """The coefficients of α, β, η and ν in the form P, at every corner that can be the worst.
+
+    They are ‖v‖², s², 2sn and n², in an array of shape (corners, 4).
+    """
     k, bound = queries.max_nonzero, float(queries.bound)
     if queries.neighbours == "add-remove":
         size = np.arange(k + 1.0)
@@ -206,7 +212,10 @@ def _corners(queries: CountingQueries) -> NDArray[np.float64]:
 
 
 def _ellipse(d: int, form: Sequence[float]) -> CountEllipse:
-    """The map W, with n, that has WᵀW = P/α; `form` is (α, β, η, ν)."""
+    """The geometry of a form P with record count: a map W with WᵀW = P/α.
+
+    `form` is (α, β, η, ν).
+    """
     alpha, beta, eta, nu = form
     root = math.sqrt(1 + d * beta / alpha)
     offset = eta / alpha / root
@@ -284,8 +293,9 @@ def _repeat_in_groups(sensitivity: Groups, ellipse: CountEllipse) -> Blocks:
 def least_trace(sensitivity: Vertices) -> Matrix:
     """The map whose ellipsoid has the least total variance for any finite set of points.
 
-    The dual of min tr P⁻¹ under pᵀPp <= 1 is max tr(M^½)² over M = Σ uᵢ pᵢpᵢᵀ, u >= 0, Σu = 1, and
-    P ∝ M^(−½).
+    Among all ellipsoids pᵀPp <= 1 that contain the points pᵢ, it minimises tr P⁻¹. The dual problem
+    is to maximise tr(M^½)² over M = Σ uᵢ pᵢpᵢᵀ with weights u >= 0 that sum to 1; the optimum has P
+    ∝ M^(−½).
 
     Args:
         sensitivity: The points.
@@ -295,7 +305,6 @@ def least_trace(sensitivity: Vertices) -> Matrix:
 
     Raises:
         InvalidArgument: The points do not span the whole space, or their squares aren't floats.
-
     """
     from scipy.optimize import minimize  # noqa: PLC0415
 

@@ -1,20 +1,24 @@
 """The best noise on a lattice: in closed form for a shift of 1, else by a linear program.
 
-notation of the closed form: c = e^ε; T_j the law ∝ c^−|i| on |i| <= j, 1/W_j its mass at j, W_0 =
-1, W_{j+1} = cW_j + 2; its loss N_j/W_j, N_0 = 0, N_{j+1} = cN_j + 2(j+1)^p. The optimum at δ mixes
-T_N and T_{N+1} with 1/W_{N+1} <= δ <= 1/W_N: it falls by c per step up to N and ends with one
-smaller mass.
+Notation: lengths are in sensitivities. X is the noise, c = e^ε, and the loss is E|X|^p with p = 1
+(mae) or 2 (mse).
 
-notation of the program: m = cells, h = 1/m, q_i = P(X = ih) = q_{−i} for |i| <= n, c = e^ε, and T_r
-the mass of all i > n with i ≡ n + 1 + r mod m. Minimise the loss subject to, for every shift j = 1
-… m, Σ_i w_{ji} <= δ with w_{ji} >= q_i − c q_{i−j}. The mass beyond n has the cost of its first
-point, and is exposed only at j = m: a relaxation, so the dual is a bound on every noise.
+The closed form is for noise on the integers. T_j is the law ∝ c^−|i| on |i| <= j. Its mass at j is
+1/W_j, with W_0 = 1 and W_{j+1} = cW_j + 2; its loss is N_j/W_j, with N_0 = 0 and N_{j+1} = cN_j +
+2(j+1)^p. The optimum at δ mixes T_N and T_{N+1}, for the N with 1/W_{N+1} <= δ <= 1/W_N: it falls
+by c per step up to N and ends with one smaller mass.
 
-The structured form keeps only the rows that move a point outward, |i − j| > |i|: a decreasing
-density exposes no other points. Of the remaining rows, about n m, hardly more than n matter. So the
-program is solved with a few rows, and rows that its law violates are added until none is violated.
-Omitting rows relaxes the program, so its bound holds in any case; the exact δ of its law shows if
-the law needs the other rows.
+In the program, m = cells is the number of lattice points per sensitivity, h = 1/m, and q_i = P(X =
+ih) = q_{−i} for |i| <= n = reach. T_r is the mass of all points i > n with i ≡ n + 1 + r mod m. A
+shift of j steps exposes w_{ji} at the point i. Minimise the loss subject to, for every j = 1 … m,
+Σ_i w_{ji} <= δ with w_{ji} >= q_i − c q_{i−j}. The mass beyond n has the cost of its first point,
+and is exposed only at j = m: a relaxation, so the dual is a bound on every noise.
+
+The structured form keeps only the rows (j, i) that move a point outward, |i − j| > |i|: a
+decreasing density exposes no other points. Of the remaining rows, about n m, hardly more than n
+matter. So the program is solved with a few rows, and rows that its law violates are added until
+none is violated. Omitting rows relaxes the program, so its bound holds in any case; the exact δ of
+its law shows if the law needs the other rows.
 """
 
 from __future__ import annotations
@@ -72,7 +76,10 @@ def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) 
 
 
 def _count_points(budget: Budget) -> float:
-    """About the N with W_N <= 1/δ <= W_{N+1}, where W_j = c^j + 2(c^j − 1)/(c − 1)."""
+    """Approximate the length N of the closed form's law, for which W_N <= 1/δ <= W_{N+1}.
+
+    W_j = c^j + 2(c^j − 1)/(c − 1).
+    """
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     gain = math.expm1(min(epsilon, 1.0))  # for a larger ε no law is long
     if not epsilon or not delta:
@@ -81,11 +88,11 @@ def _count_points(budget: Budget) -> float:
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
-    """The rounded prices that prove `closed_form_masses` optimal; it has `points` weights.
+    """The rounded dual prices that prove `closed_form_masses` optimal; `points` is its length.
 
-    The line a − bδ through the losses of T_N and T_{N+1} lies below all others; λ = b and ψ_{−i} =
-    max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to integers makes
-    the bound slightly smaller, never false.
+    Seen as points (1/W_j, N_j/W_j), the laws T_j lie on or above the line a − bδ through T_N and
+    T_{N+1}. The prices are λ = b, and ψ_{−i} = max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in
+    theory/noise.md §3). Rounding to integers makes the bound slightly smaller, never false.
     """
     n = max(points - 2, 0)
     bits = 2 * FACTOR_BITS + 2 * points.bit_length()
@@ -143,11 +150,12 @@ class LatticeProgram:
 
     `cells` is m and `reach` is n. If `structured`, only the rows of the structured form are used.
     Points |i| < `calm` may not be exposed at all, so the law can be lengthened there
-    (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until a round
-    gains less than `accuracy` of the loss and the law can be repaired at that cost. The repair
-    mixes it with a law for half of δ, whose loss is larger by the share `halving`. Rows are also
-    not added if they can't matter, by the convexity of the smallest loss in δ: at half of the
-    program's `delta` it is larger by the share `growth`.
+    (`repair.lengthen`); its prices prove a bound only for calm = 0.
+
+    Rows are added until a round gains less than `accuracy` of the loss and the law can be repaired
+    at that cost. The repair mixes it with a law for half of δ, whose loss is larger by the share
+    `halving`. Rows are also not added if they can't matter, by the convexity of the smallest loss
+    in δ: at half of the program's `delta` that loss is larger by the share `growth`.
     """
 
     cells: int
@@ -274,7 +282,7 @@ class LatticeProgram:
         return None
 
     def _rows(self) -> LatticeRows:
-        """The rows (j, i) with the columns and coefficients of q_i and q_{i−j}.
+        """The rows (j, i) of the program: which masses each compares, and with which factor.
 
         A row is divided by the size of q_i (about e^{−ε|ih|}, δ in the far tail). Otherwise the
         solver's absolute tolerances would hide a small δ.
@@ -300,7 +308,7 @@ class LatticeProgram:
 
     @property
     def _columns(self) -> int:
-        """The number of unknowns q_i and T_r: one column each in the program's matrix."""
+        """The number of unknown masses q_0 … q_n, T_0 … T_{m−1}: one column each in the matrix."""
         return self.reach + 1 + self.cells
 
     @property
@@ -342,7 +350,7 @@ class LatticeProgram:
 class LatticeRows:
     """The rows (j, i) of a program: `shift` j, `point` i, `source` the column of q_{i−j}.
 
-    A row is q_i − `factor`·q_{i−j}, divided by `size`.
+    A row is q_i − `factor`·q_{i−j}, divided by `size`. All arrays have one entry per row.
     """
 
     shift: NDArray[np.int64]
@@ -370,9 +378,11 @@ class LatticeRows:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LatticeSolution:
-    """A solution in floats: `columns` are q_0 … q_n and T_0 …, `multipliers` λ_1 … λ_m, `prices` ψ.
+    """A solution in floats: the masses, and the dual prices of their constraints.
 
-    `level` is the price of the normalisation, which the dual bound's minimum over i should reach.
+    `columns` are the masses q_0 … q_n and T_0 … T_{m−1}. `multipliers` are the prices λ_1 … λ_m of
+    the limits on δ, and `prices` are ψ_{j,i}, one for each of the `rows`. `level` is the price of
+    the normalisation, which the dual bound's minimum over i should reach.
     """
 
     program: LatticeProgram
@@ -384,11 +394,11 @@ class LatticeSolution:
 
     @property
     def masses(self) -> Floats:
-        """The masses q_0 … q_n."""
+        """The masses q_0 … q_n, without the tail."""
         return self.columns[: self.program.reach + 1]
 
     def dense_prices(self) -> Floats:
-        """ψ_{j,i} of shape (m, 2n + 1), 0 for missing rows."""
+        """The prices ψ_{j,i} for i = −n … n, an array of shape (m, 2n + 1); 0 for missing rows."""
         n = self.program.reach
         dense = np.zeros((self.program.cells, 2 * n + 1))
         dense[self.rows.shift - 1, self.rows.point + n] = self.prices

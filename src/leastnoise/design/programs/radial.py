@@ -4,11 +4,14 @@ The program's law is rounded to integers, then scaled up slightly to meet the bu
 decreases with the scale (theory/noise.md §1). Whether it meets the budget is proved later, for the
 exact density (§2).
 
-The linear program is solved in floats. notation: shells i with edges e_{i−1} < e_i, heights h_i
-that decrease in i, a shift of 1, c = e^ε, V_ik the volume of shell i under shell k of the shifted
-copy, V_i∞ the volume beyond its last shell; volumes are in units of the unit ball. Minimise Σ h_i
-∫r^p over shell i subject to Σ h_i |shell i| = 1 and δ = Σ_ik (h_i − c h_k)₊ V_ik + Σ_i h_i V_i∞.
-Only k > i expose anything, and they lie within 1.
+The linear program is solved in floats. Notation: d is the dimension, c = e^ε, p = 1 (mae) or 2
+(mse), r the distance from the centre, and the shift has length 1. Shell i lies between the edges
+e_{i−1} < e_i, and the density there is its height h_i, which decreases in i. V_ik is the volume of
+shell i under shell k of the shifted copy, and V_i∞ the volume of shell i beyond the copy's last
+shell; volumes are in units of the unit ball.
+
+Minimise Σ h_i ∫r^p over shell i subject to Σ h_i |shell i| = 1 and δ = Σ_ik (h_i − c h_k)₊ V_ik +
+Σ_i h_i V_i∞. Only k > i expose anything, and they lie within 1.
 """
 
 from __future__ import annotations
@@ -140,8 +143,8 @@ def _not_applicable(why: str) -> NotApplicable:
 class RadialProgram:
     """A linear program for heights; `power` is 1 for mae, 2 for mse; `edges` are in sensitivities.
 
-    Heights are h_i = g_i·u_i with u_i ∝ e^(−ε·(middle of shell i)), so the solver's unknowns g_i
-    are all about 1.
+    The solver's unknowns are the ratios g_i = h_i/u_i, which are all about 1: u_i is ∝
+    e^(−ε·(middle of shell i)).
     """
 
     dimension: int
@@ -177,22 +180,23 @@ class RadialProgram:
         return result.x[:shells] * units if result.status == 0 else None
 
     def _shell_moments(self, power: int) -> Floats:
-        """∫ r^power over every shell: d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)).
+        """The integral of r^p over every shell, for p = `power`.
 
-        Volumes are in units of the last edge's ball, to stay in the range of floats.
+        It is d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)). Volumes are in units of the last edge's ball,
+        to stay in the range of floats.
         """
         d, total = self.dimension, self.dimension + power
         relative = self.edges / self.edges[-1]
         return d / total * self.edges[-1] ** power * np.diff(relative**total, prepend=0.0)
 
     def _units(self) -> Floats:
-        """The u_i, for which Σ u_i |shell i| = 1."""
+        """The approximate heights u_i, scaled so that Σ u_i |shell i| = 1."""
         middle = (self.edges + np.append(0.0, self.edges[:-1])) / 2
         units = np.exp(-self.epsilon * middle)
         return units / float(units @ self._shell_moments(0))
 
     def _pairs(self, units: Floats) -> _Pairs:
-        """The pairs of shells that can matter, their volumes, and the volumes beyond all shells."""
+        """The pairs of shells that can matter, with their volumes V_ik, and the volumes V_i∞."""
         n, d = len(self.edges), self.dimension
         inner, outer = np.triu_indices(n)
         near = self.edges[outer] < self.edges[inner] + 1
@@ -216,9 +220,9 @@ class RadialProgram:
     def _matrix(self, units: Floats, pairs: _Pairs) -> csr_matrix:
         """The program's constraints: one row per pair of shells, one for δ, and one per edge.
 
-        A pair (i, k) has g_i − c g_k u_k/u_i <= t_ik/size_ik, where t_ik is the share of δ that it
-        spends. These shares, and the shares of δ beyond all shells, add up to at most 1. At each
-        edge, heights must not increase outwards.
+        A pair (i, k) has g_i − c g_k u_k/u_i <= t_ik/size_ik, where the unknown t_ik is the share
+        of δ that it spends. These shares, and the shares of δ beyond all shells, add up to at most
+        1. At each edge, heights must not increase outwards.
         """
         from scipy.sparse import csr_matrix  # noqa: PLC0415
 
@@ -244,7 +248,8 @@ class RadialProgram:
 class _Pairs:
     """Pairs of shells (i, k), i < k, with the largest δ that each pair, and each shell, can cause.
 
-    `size` (of a pair) and `beyond` (of a shell, beyond all others) are shares of δ at g = 1.
+    `inner` has the indices i, and `outer` the indices k. `size` (of a pair) and `beyond` (of a
+    shell, beyond all others) are shares of δ if all unknowns g_i are 1.
     """
 
     inner: NDArray[np.int64]

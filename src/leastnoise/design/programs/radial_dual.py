@@ -1,9 +1,11 @@
 """The linear program that proposes the prices of a `RadialWitness` (theory/noise.md §5), in floats.
 
-notation: ψ(a, ω) = Σ_l J_l(a)·1{ω > ω_l}, J_l linear between radii x_n, J_{n,l} >= 0. Maximise
-z − λδ subject to r² + G(r) >= z + m(r) at sampled radii r, and Σ_l J_{n,l} <= λ. In ω = −cos of the
-angle between x and v both terms of G vary slowly with r, in any dimension: the first depends on r
-only through J.
+Notation: as in `radial_bound`: r, v, U, ω, ω_l, J_l, ψ, λ, and G(r) and z of `RadialWitness.bound`.
+J_l is linear between the radii x_n of the nodes, so the unknowns are its values J_{n,l} >= 0 there.
+
+Maximise z − λδ subject to r² + G(r) >= z + m(r) at sampled radii r, and Σ_l J_{n,l} <= λ. In ω =
+−cos of the angle between x and v both terms of G vary slowly with r, in any dimension: the first
+depends on r only through J.
 
 The proof checks every r, and rounds. If it falls short of the program's value, the shortfall
 becomes the margin m(r) of the next program, and new radii are sampled.
@@ -71,9 +73,8 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
 class _DualSearch:
     """A search for prices: `nodes`, `levels` and `cells` as in `RadialWitness`.
 
-    `radii` are the nodes in sensitivities, and `angles` the θ_l with ω_l = cos θ_l.
-
-    `delta` is the δ of the programs, and `true_delta` is the δ of the budget.
+    `radii` are the nodes in sensitivities, and `angles` the angles θ_l between 0 and π/2 with cos
+    θ_l = ω_l. `delta` is the δ of the programs, and `true_delta` is the δ of the budget.
     """
 
     dimension: int
@@ -118,7 +119,7 @@ class _DualSearch:
         return 2 * np.arcsin(np.sqrt(below_one / 2))
 
     def witnesses(self, allowance: Allowance) -> Iterator[tuple[float, RadialWitness]]:
-        """Yield witnesses with the values that they prove, usually increasing."""
+        """Yield pairs (proved lower bound, witness); the bounds usually increase."""
         from scipy.sparse import vstack  # noqa: PLC0415  (slow to import)
 
         samples = self._first_samples()
@@ -184,7 +185,7 @@ class _DualSearch:
     def _solve(
         self, matrix: Any, samples: Floats, margin: Floats, allowance: Allowance
     ) -> tuple[float, Floats] | None:
-        """The optimum z and the prices; None if the solver failed.
+        """The optimal z, and the prices J_{n,l} by node and level; None if the solver failed.
 
         The unknowns are δ·J, row by row, then z and δλ.
         """
@@ -212,7 +213,7 @@ class _DualSearch:
         return float(result.x[-2]), prices
 
     def _coefficients(self, samples: Floats) -> Any:
-        """The matrix that maps the J_{n,l} to G(r) at the samples."""
+        """The matrix that maps the prices J_{n,l}, row by row, to G(r) at the samples r."""
         from scipy.sparse import csr_matrix, vstack  # noqa: PLC0415
 
         chances = _chance(self.dimension, self.angles)
@@ -230,7 +231,10 @@ class _DualSearch:
         return vstack(rows)
 
     def _moved(self, r: float, angles: Floats, weights: Floats) -> Floats:
-        """The coefficients in −c·E ψ(|rU + v|, r), an array (node, level)."""
+        """The coefficients of the prices J_{n,l} in −c·E ψ(|rU + v|, r), as an array (node, level).
+
+        `weights` are the probabilities of the `angles` between U and −v.
+        """
         shape = len(self.nodes), len(self.levels) + 1
         if r <= 1:  # no point has ω > 0 there
             return np.zeros((shape[0], shape[1] - 1))
@@ -252,9 +256,9 @@ class _DualSearch:
 
 
 def _reach(budget: Budget, dimension: int, delta: float) -> float:
-    """A radius that noise of a known law exceeds with a tiny probability.
+    """A radius that private noise of a known family exceeds with a tiny probability.
 
-    The law is the better one of two families that meet the budget.
+    It is taken from the family, of two, with the smaller mean squared error.
     """
     from scipy.special import gammainccinv  # noqa: PLC0415
 
@@ -268,7 +272,7 @@ def _reach(budget: Budget, dimension: int, delta: float) -> float:
 
 
 def _chance(dimension: int, angle: Floats) -> Floats:
-    """P(angle between U and a fixed direction < `angle`), for angles up to π/2."""
+    """The probability that a uniform direction is within `angle` <= π/2 of a fixed direction."""
     from scipy.special import betainc  # noqa: PLC0415
 
     return betainc((dimension - 1) / 2, 0.5, np.sin(angle) ** 2) / 2

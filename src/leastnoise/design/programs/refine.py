@@ -183,7 +183,7 @@ class _Rough:
         )
 
     def calm(self, cells: int) -> int:
-        """A number n such that no privacy loss needs to exceed ε at the lattice points |i| < n."""
+        """A radius n in lattice points: at no point |i| < n need the privacy loss exceed ε."""
         return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
 
 
@@ -277,7 +277,10 @@ def _repair_law(
 
 
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
-    """The relative growth of the loss from weights `before` to `masses`; the spacing cancels."""
+    """The relative growth of the loss from the weights `before` to `masses`.
+
+    The losses are E|X|^`power` at a lattice spacing of 1, which cancels.
+    """
     laws = (Optimal(scale=1, cells=1, masses=weights).lattice for weights in (masses, before))
     after, loss = (law.moment(power) for law in laws)
     return after / loss - 1

@@ -1,8 +1,9 @@
 """Round a solver's floats to integers: dual prices that prove a bound, and masses of laws.
 
-notation: as in `program`; λ_j, ψ_{j,i} and G_i as in `Witness`; cost_i = |ih|^p. A shift exposes
-the part of a mass that exceeds e^ε times the mass which is shifted there. A tuple of masses has the
-integer weights of a symmetric law at 0, 1, 2, … lattice points from the centre.
+Notation: as in `program`, with cost_i = |i/m|^p; the prices λ_j and ψ_{j,i} and their sums G_i are
+as in `lower_bound.Witness`. A shift exposes the part of a mass that exceeds e^ε times the mass
+which is shifted there. A tuple of masses has the integer weights of a symmetric law at 0, 1, 2, …
+lattice points from the centre.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
 def _sweep(solved: LatticeSolution, prices: Floats) -> None:
     """Move the solver's rounding errors towards the centre, where they become smaller.
 
-    Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the optimum by s. Lowering the
-    prices ψ_{j,j−k} by 2s/c in total repairs k, and makes the points j − k short by half as much in
-    total, and so on inwards. The remainder at the centre is smaller by e^{−ε} for every sensitivity
-    on the way.
+    `prices` is changed in place. Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the
+    optimum by s. Lowering the prices ψ_{j,j−k}, over all shifts j, by 2s/c in total repairs k. It
+    makes the points j − k short by half as much in total, and so on inwards. The remainder at the
+    centre is smaller by e^{−ε} for every sensitivity on the way.
     """
     program = solved.program
     m, n, c = program.cells, program.reach, math.exp(program.epsilon)
@@ -142,12 +143,12 @@ def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int)
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """Insert periods of one sensitivity into the law; no point nearer than `calm` is exposed then.
+    """Insert periods of one sensitivity into a law, between centre and end.
 
-    Between centre and end the best law falls by exactly e^ε per sensitivity. Inserting t such
-    periods, and scaling everything beyond by e^−εt, scales all that a shift exposes by the same
-    factor: a law for δ becomes a law for about δe^−εt. `factor` <= e^ε 2^128; quotients are rounded
-    up, so the inserted part exposes nothing.
+    The best law falls there by exactly e^ε per sensitivity. Inserting t such periods, and scaling
+    everything beyond by e^−εt, scales all that a shift exposes by the same factor: a law for δ
+    becomes a law for about δe^−εt. No point nearer than `calm` is exposed. `factor` <= e^ε 2^128;
+    quotients are rounded up, so the inserted part exposes nothing.
     """
     if not periods:
         return masses

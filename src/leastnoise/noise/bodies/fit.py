@@ -1,10 +1,14 @@
 """The least noise in the shape of a body for a budget: K-norm, staircase or two-sided.
 
 This noise is purely private: its largest privacy loss is ε, and δ is left unspent. The search is
-over γ, the end of a staircase's first step, or over the core, where a two-sided law is flat. (The
-truncated staircase at the end of this module spends δ.)
+over γ for staircases in a gauge, and over the core for two-sided laws. (The truncated staircase at
+the end of this module spends δ.)
 
-notation: N is the gauge of the body, D its dimension; P and Q as in `bodies.law.two_sided`.
+Notation: K is the body, D is its dimension, and N is its gauge: N(x) is the least t >= 0 with x ∈
+tK. γ is the end of a staircase's first step, and R the radius at which a truncated staircase ends.
+A two-sided law falls with P(x), the gauge of the part of x that is added, and with Q(x), the gauge
+of the part that is removed. Its core is the value of P and Q up to which the density is flat. ε₀ is
+the largest privacy loss of a law. The expected error of a law is the question's `loss`.
 """
 
 from __future__ import annotations
@@ -54,22 +58,26 @@ _SHAPE_BITS = 30  # bits of γ's or the core's numerator, so that proofs compute
 
 
 def k_norm(question: Question) -> KNorm:
-    """The law of density ∝ e^(−εN); raises NotApplicable if another family has the same law."""
+    """The K-norm law, of density ∝ e^(−ε·N(x)).
+
+    Raises NotApplicable for ε = 0, for a sensitivity whose body isn't known, and if another family
+    has the same law.
+    """
     return law_with_loss(KNorm, question, pure_epsilon(KNorm, question))
 
 
 def k_staircase(question: Question) -> KStaircase:
-    """The staircase in N with the γ of least loss, unless `fixed` sets γ."""
+    """The staircase in N with the γ of least expected error, or the γ in `question.fixed`."""
     return law_with_loss(KStaircase, question, pure_epsilon(KStaircase, question))
 
 
 def two_sided_staircase(question: Question) -> TwoSidedStaircase:
-    """The staircase in P and Q with the core of least loss, unless `fixed` sets the core."""
+    """The staircase in P and Q with the core of least expected error, or the core in `fixed`."""
     return law_with_loss(TwoSidedStaircase, question, pure_epsilon(TwoSidedStaircase, question))
 
 
 def two_sided_laplace(question: Question) -> TwoSidedLaplace:
-    """The smooth law in P and Q with the core of least loss, unless `fixed` sets the core."""
+    """The smooth law in P and Q with the core of least expected error, or the core in `fixed`."""
     return law_with_loss(TwoSidedLaplace, question, pure_epsilon(TwoSidedLaplace, question))
 
 
@@ -81,7 +89,11 @@ def pure_epsilon(family: type[VectorNoise], question: Question) -> Fraction:
 
 
 def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
-    """The law of `family` with the privacy loss `largest`, at the γ or core of least error."""
+    """The law of `family` with the largest privacy loss `largest`, at its best γ or core.
+
+    The γ or core has the least expected error, unless `question.fixed` sets it. Raises
+    NotApplicable if the family doesn't serve the sensitivity, or another family has the same law.
+    """
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
         raise NotApplicable(family=family.name, why=family.no_form(question.sensitivity))
@@ -103,7 +115,7 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
 def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) -> Any:
     """The law of `family` on the body or set `form`, with the γ or core of the smallest `loss`.
 
-    `largest` is the law's largest privacy loss, and `loss` its expected error.
+    `largest` is the law's largest privacy loss, and `loss` measures its error.
     """
     _, first, law_at = _SHAPES[family]
     least, most = _LIMITS[family]
@@ -169,7 +181,10 @@ def _gammas(dimension: int, epsilon: float) -> list[float]:
 
 
 def _cores(dimension: int, epsilon: float) -> list[float]:
-    """Cores around 0.3·D/ε + 0.1, where the best cores of counts lie (theory/bodies.md §3)."""
+    """Starting points for the core, around 0.3·D/ε + 0.1.
+
+    The best cores of counts lie there (theory/bodies.md §3).
+    """
     typical = 0.3 * dimension / epsilon + 0.1
     low = max(min(_smallest_shape(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
     return _grid_between(low, 16 * typical)
@@ -218,11 +233,12 @@ _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 
 
 def several(task: SeveralReleases) -> VectorNoise:
-    """The law for several releases together, with the largest ε₀ that is proved to meet δ.
+    """The law of one of several releases, with the largest ε₀ at which all together meet δ.
 
-    ε₀ is the largest privacy loss of one release. For k releases of all rows it may always be ε/k,
-    for samples the larger ε₀ that sampling amplifies to ε/k. At δ = 0 it can't be larger. Raises
-    NotApplicable for laws that are not purely private.
+    ε₀ is the largest privacy loss of one release, and k = `question.compositions` their number. The
+    bound on the δ of all releases is proved. ε₀ = ε/k is always possible, as losses add up. If each
+    release is of a random sample, the larger ε₀ is possible that sampling reduces to ε/k. At δ = 0
+    no more is possible. Raises NotApplicable for laws that are not purely private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -258,11 +274,11 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 
 
 def search(question: Question) -> TruncatedKStaircase:
-    """The truncated staircase of least loss: decay ε, the best γ in (0, 1], the smallest radius.
+    """The truncated staircase of least expected error: decay ε, the best γ, the smallest radius.
 
     `fixed` may set gamma. If it sets the radius or another decay, it must set both radius and
     gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if another
-    family has the same law, if `k-staircase` has the same loss to 1e-4, and for radii beyond
+    family has the same law, if `k-staircase` has the same error to 1e-4, and for radii beyond
     20,000. Raises InvalidArgument if a parameter is missing.
     """
     body = _body(question)
@@ -295,7 +311,7 @@ def _body(question: Question) -> Body:
 
 
 def _untruncated_loss(question: Question) -> float | None:
-    """The loss of the best `k-staircase`, which isn't truncated; None if it isn't offered."""
+    """The expected error of the best `k-staircase`, which isn't truncated; None if not offered."""
     try:
         return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:
@@ -306,7 +322,10 @@ def _untruncated_loss(question: Question) -> float | None:
 def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """The γ of least loss, or the given `gamma`, and the smallest radius R at this γ."""
+    """The pair (γ, R) of least expected error; `gamma` may give γ.
+
+    R is the smallest radius at which the law with this γ meets the budget.
+    """
     epsilon = float(budget.epsilon)
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     cut = CutStaircase(
@@ -325,7 +344,10 @@ def _best_truncation(
 
 
 def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
-    """The share of the volume of aK outside s + bK, a <= b, for a corner s of a cube K."""
+    """The share of the volume of aK that lies outside s + bK, for a cube K and a corner s of K.
+
+    a <= b are arrays of the same shape, and so is the share.
+    """
     gone = np.clip((a - b + 1) / (2 * a), 0.0, 1.0)
     with np.errstate(divide="ignore"):
         return -np.expm1(dimension * np.log1p(-gone))

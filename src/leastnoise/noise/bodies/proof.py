@@ -1,16 +1,20 @@
 """Enclosures of δ(ε) for noise in the shape of a body, and of its privacy losses.
 
 Such noise is ε₀-DP for all shifts that it hides, where ε₀ is its `largest_loss`. The proof is that
-it hides them, which `worst_shift` checks. Below ε₀ there is a curve that no shift exceeds
-(theory/bodies.md §1):
+it hides them, which `worst_shift` checks. For ε < ε₀, δ(ε) of any hidden shift is at most this
+curve (theory/bodies.md §1):
 
 - k-norm: Laplace's curve 1 − e^(−(ε₀ − ε)/2) (Theorem 1); for counts with signs the largest of the
   curves of the corners, which is exact (Theorem 2);
 - staircases, where all losses are −ε₀, 0 or ε₀: p·(1 − e^(ε − ε₀)) with p = P(loss = ε₀). p is at
-  most its value for randomised response, e^ε₀/(1 + e^ε₀), and in a gauge at most TV/(1 − e^(−ε₀));
+  most its value for randomised response, e^ε₀/(1 + e^ε₀), and for a staircase in a gauge also at
+  most TV/(1 − e^(−ε₀));
 - all others: the curve of randomised response.
 
-notation: q = e^(−decay), D the dimension; for counts w = (ε₀ − ε)/2 and y = 2w.
+Notation: X is the noise, s is a shift that it hides, and TV is the total variation distance of X
+and X + s. K is the body, D is its dimension, and N is its gauge: N(x) is the least t >= 0 with x ∈
+tK. A staircase falls by q = e^(−decay) from step to step, and γ is the end of its first step. For d
+counting queries, j is the number of ones of a corner, w = (ε₀ − ε)/2 and y = 2w. y₊ is max(y, 0).
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ _MOST_QUERIES = 40  # counting queries whose curve is computed; the cost is cubi
 
 
 def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose an upper bound on δ(ε) for all shifts that `noise` hides; exactly 0 from ε₀.
+    """Enclose an upper bound on δ(ε) for all shifts that `noise` hides; exactly 0 if ε >= ε₀.
 
     It is δ(ε) itself for the sensitivities for which `attained` is True.
     """
@@ -55,11 +59,12 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
 
 
 def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X_i > t), t >= 0, i = coordinate, for K-norm noise on a box.
+    """Enclose the probability that a coordinate of K-norm noise on a box exceeds t >= 0.
 
-    notation: q numbers, b = bounds[i], c = t/(b·scale), Q(m, c) = e^(−c) Σ_(j<m) c^j/j!. The
-    probability is half of Q(q, c) − (c/q)·Q(q − 1, c) = e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose
-    terms are positive.
+    Here q is the number of coordinates, b the bound of this coordinate, and c = t/(b·scale). With
+    Q(m, c) = e^(−c) Σ_(j<m) c^j/j!, the probability is half of Q(q, c) − (c/q)·Q(q − 1, c). This is
+    e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose terms are positive. Raises NotApplicable for other bodies
+    and for t < 0.
     """
     if not (isinstance(noise.body, Box) and t >= 0):
         raise NotApplicable(
@@ -75,10 +80,11 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 
 
 def largest_loss_probability(noise: VectorNoise) -> arb:
-    """Enclose an upper bound on P(loss = ε₀).
+    """Enclose an upper bound on the probability that the privacy loss is ε₀.
 
-    For a staircase in a gauge the bound follows from the total variation. For other laws it is
-    P(loss = ε₀) of randomised response, whose curve no ε₀-DP law exceeds.
+    It is at most this probability for randomised response, whose curve no ε₀-DP law exceeds. For a
+    staircase in a gauge of scale 1 the total variation gives another bound, and the smaller one
+    counts.
     """
     largest = ball(_check_pure(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())
@@ -90,8 +96,9 @@ def largest_loss_probability(noise: VectorNoise) -> arb:
 def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
     """True only if the family's proof encloses δ(ε) itself for the shifts of `sensitivity`.
 
-    K-norm noise on a box or on counts has the proved curve at a corner, so the shifts have to reach
-    all corners of its body. The same holds for a truncated staircase on a box.
+    K-norm noise on a box or on counts attains the proved curve for a shift to a corner of its body.
+    So the hull of the shifts has to be the whole body. The same holds for a truncated staircase on
+    a box.
     """
     if isinstance(noise, TruncatedKStaircase):
         boxed = isinstance(noise.body, Box)
@@ -102,9 +109,10 @@ def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
 
 
 def lower_profile(noise: VectorNoise) -> Profile | None:
-    """The curve ε ↦ δ(ε), ε >= 0, of one shift, if it is known exactly; else None.
+    """The curve ε ↦ δ(ε), ε >= 0, of one shift of K-norm noise; None for other noise.
 
-    The shift is the same at every ε, so that composing the curve gives a lower bound.
+    The shift is the same at every ε, so that composing the curve gives a lower bound. The curve is
+    exact only if `attained` is True.
     """
     if not isinstance(noise, KNorm):
         return None
@@ -118,7 +126,10 @@ def lower_profile(noise: VectorNoise) -> Profile | None:
 
 
 def counting_queries(noise: KNorm) -> int | None:
-    """The number d if the body belongs to d <= 40 counting queries with signs; else None."""
+    """The number d if the body is `Signed(of=Counts(queries=d))` with d <= 40; else None.
+
+    None also if a row can meet only some of the queries at once.
+    """
     body = noise.body
     if not (isinstance(body, Signed) and isinstance(body.of, Counts)):
         return None
@@ -139,10 +150,11 @@ def _largest(values: Iterable[arb]) -> arb:
 def _corner(queries: int, ones: int, gap: Fraction) -> arb:
     """Enclose δ(ε) for the shift by a corner with `ones` ones and otherwise zeros.
 
-    `gap` is ε₀ − ε > 0.
+    `gap` is ε₀ − ε > 0. Let d = `queries`, j = `ones` and l = d + 1 − j. Then
 
-    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y) for d = queries, j = ones, l = d + 1
-    − j. P is the regularised lower incomplete gamma function, and p the polynomial of `_overlap`
+        1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y),
+
+    where P is the regularised lower incomplete gamma function, and p the polynomial of `_overlap`
     (theory/bodies.md §1).
     """
     d, j = queries, ones
@@ -155,7 +167,7 @@ def _corner(queries: int, ones: int, gap: Fraction) -> arb:
 
 @lru_cache(maxsize=2 * _MOST_QUERIES)
 def _overlap(queries: int, ones: int) -> fmpq_poly:
-    """The polynomial p of `_corner`, of degree d."""
+    """The polynomial p of `_corner`, of degree d = `queries`."""
     d, j = queries, ones
     l = d + 1 - j  # noqa: E741 - the paper's symbol
     coefficients = [0] * (d + 1)
@@ -181,8 +193,8 @@ _MOST_WAVES = 64
 def _total_variation(noise: KStaircase, bits: int) -> arb:
     """Enclose an upper bound on the total variation TV between X and X + s, at `bits` bits.
 
-    TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, with equality at a corner of a box; both sums
-    are over k >= 0.
+    For all hidden shifts s, TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, where both sums are
+    over k >= 0. Equality holds if s is a corner of a box.
     """
     with precision(bits):
         if noise.dimension > _MOST_POWER:
@@ -197,9 +209,9 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
 
 
 def _power_sums(decay: Fraction, power: int) -> list[arb]:
-    """Enclose B_n = Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1; q = e^(−decay).
+    """Enclose B_n = Σ_{k>=0} q^k k^n for n = 0 … power, where 0⁰ = 1 and q = e^(−decay).
 
-    As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, B_n = q/(1 − q) Σ_{i=1…n} C(n, i) B_{n−i}.
+    As B_n = q Σ_{k>=0} q^k (k + 1)^n for n >= 1, B_n = q/(1 − q) Σ_{i=1…n} C(n, i) B_{n−i}.
     """
     odds = 1 / ball(decay).expm1()
     sums = [1 + odds]
@@ -209,7 +221,10 @@ def _power_sums(decay: Fraction, power: int) -> list[arb]:
 
 
 def _shifted_sum(powers: list[arb], first: Fraction) -> arb:
-    """Enclose Σ_{k>=0} q^k (k + a)^D for a = `first` >= 0, from `powers`: the sums B_0 … B_D."""
+    """Enclose Σ_{k>=0} q^k (k + a)^D for a = `first` >= 0.
+
+    `powers` lists the sums B_0, …, B_D of `_power_sums`.
+    """
     d, a = len(powers) - 1, ball(first)
     return sum((math.comb(d, n) * power * a ** (d - n) for n, power in enumerate(powers)), arb(0))
 
@@ -217,10 +232,11 @@ def _shifted_sum(powers: list[arb], first: Fraction) -> arb:
 def _variation_by_waves(noise: KStaircase) -> arb:
     """Enclose the bound of `_total_variation` by Poisson's formula: few terms if steps are short.
 
-    notation: λ = decay, c = (2π/λ)². For D >= 1 and 0 <= a <= 1, Σ_{k>=0} q^k (k + a)^D = e^(λa)
-    D!/λ^(D+1) S(a) with S(a) = Σ_m e^(2πima) (1 + 2πim/λ)^(−D−1), over all integers m. The ratio of
-    the two sums is then e^(−λ/2) S(γ ∓ ½)/S(γ). Beyond M, Σ_{|m|>M} (1 + cm²)^(−(D+1)/2) <= 2 (1 +
-    cM²)^(−(D−1)/2)/(cM), as Σ_{m>M} m^(−2) < 1/M.
+    Let λ = decay. For D >= 1 and 0 <= a <= 1, Σ_{k>=0} q^k (k + a)^D = e^(λa) D!/λ^(D+1)·S(a) with
+    S(a) = Σ_m e^(2πima) (1 + 2πim/λ)^(−D−1), i the imaginary unit, over all integers m. So the
+    ratio of the two sums is e^(−λ/2) S(γ − ½)/S(γ), with S(γ + ½) instead if γ < ½. The terms with
+    |m| > M are left out. With c = (2π/λ)² they sum to at most Σ_{|m|>M} (1 + cm²)^(−(D+1)/2) <= 2
+    (1 + cM²)^(−(D−1)/2)/(cM), as Σ_{m>M} m^(−2) < 1/M.
     """
     gamma, half = noise.gamma, Fraction(1, 2)
     offsets = gamma - half if gamma >= half else gamma + half, gamma
@@ -242,8 +258,8 @@ def _variation_by_waves(noise: KStaircase) -> arb:
 def _variation_by_steps(noise: KStaircase) -> arb:
     """Enclose the bound of `_total_variation` by adding the sums step by step.
 
-    The numerator is cut off, and the rest of the denominator is at most a geometric series. The
-    result is 1 if there are too many steps.
+    The numerator's sum is cut off, and the rest of the denominator's sum is at most a geometric
+    series. The result is 1 if there are too many steps.
     """
     d, gamma = noise.dimension, noise.gamma
     fall = (-ball(noise.decay)).exp()
@@ -272,9 +288,8 @@ def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
 
 # Enclosure of δ(ε) for a truncated staircase in the gauge of a body.
 #
-# notation (theory/bodies.md §9): K the body, D its dimension, h = 1/scale, so that every hidden
-# shift s has N(s) <= h; e_0 < … < e_m = R the edges, q = e^(−decay) and q^k the height up to
-# e_k.
+# notation (theory/bodies.md §9): h = 1/scale, so that every hidden shift s has N(s) <= h. f is the
+# density. Its steps end at the edges e_0 < … < e_m, e_m is the radius, and f is ∝ q^k up to e_k.
 #
 # By the layer-cake formula, ∫ min(f, e^ε f(· − s)) is a sum of volumes |aK ∩ (s + bK)| over pairs
 # of edges a <= b. Each volume is at least (max(0, min(a, (a + b − h)/2)))^D |K| by the triangle
@@ -285,7 +300,8 @@ def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
 def truncated_delta_ball(noise: TruncatedKStaircase, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose an upper bound on δ(ε) for all shifts that `noise` hides; ε >= 0.
 
-    It is δ(ε) itself for a box and the shift to its corner. `shift` is 1, the largest gauge.
+    It is δ(ε) itself for a box and the shift to its corner. `shift` is 1, the largest gauge N(s) of
+    a shift s.
     """
     edges, d = noise.steps.edges, noise.dimension
     last, reach = edges[-1], shift / noise.scale
@@ -310,9 +326,9 @@ def truncated_delta_ball(noise: TruncatedKStaircase, *, shift: Fraction, epsilon
 
 
 def _volume_outside(a: Fraction, b: Fraction, reach: Fraction, dimension: int) -> arb:
-    """Enclose a bound on |aK ∖ (s + bK)|/|K|, where |·| is the volume, N(s) <= reach and a <= b.
+    """Enclose an upper bound on the volume of aK outside s + bK, divided by the volume of K.
 
-    It is exactly 0 if b >= a + reach.
+    Here a <= b, and s is any shift with N(s) <= `reach`. The bound is exactly 0 if b >= a + reach.
     """
     if b >= a + reach:
         return arb(0)

@@ -1,4 +1,8 @@
-"""The smallest Laplace, Gaussian and flipped Huber noise for a budget."""
+"""The smallest Laplace, Gaussian and flipped Huber noise for a budget.
+
+Notation: α and γ are the parameters `alpha` and `gamma` of flipped Huber noise, and u = α/γ is its
+corner. All laws are for a sensitivity of 1, so γ is in units of the sensitivity.
+"""
 
 from __future__ import annotations
 
@@ -50,11 +54,11 @@ def laplace_search(question: Question) -> Laplace:
 
 
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
-    """The published law: b = 1/ε, and the smallest radius that meets δ.
+    """The published law: scale 1/ε, and the smallest radius that meets δ.
 
-    If `fixed` sets the radius, b is the smallest scale that meets the budget. Other pairs of b and
-    radius can have less loss, but are not the published law. Raises NotApplicable for epsilon = 0,
-    where b would be infinite.
+    If `fixed` sets the radius, the scale is the smallest that meets the budget. Other pairs of
+    scale and radius can have less loss, but are not the published law. Raises NotApplicable for
+    epsilon = 0, where the scale would be infinite.
     """
     if "radius" in question.fixed:
         return _at_radius(question, Fraction(question.fixed["radius"]))
@@ -69,9 +73,10 @@ def truncated_laplace_search(question: Question) -> TruncatedLaplace:
 
 
 def least_radius(budget: Budget) -> float:
-    """The smallest a that meets (ε, δ) at b = Δ/ε, to a few ulps; the range ends at a·b.
+    """The smallest radius a of truncated Laplace noise of scale 1/ε that meets (ε, δ).
 
-    Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, only part of
+    The sensitivity is 1, and the noise ranges up to a/ε. The result is accurate to a few ulps. Up
+    to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, only part of
     the range overlaps its shifted copy, and 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic in
     e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε,
     e^(a−ε) is near 1, and its equal 1 − κc/(δ + r) keeps the digits.
@@ -106,11 +111,11 @@ _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # in ln(1/scale)
 
 
 def huber_search(question: Question) -> FlippedHuber:
-    """The law of scale 1 with the corner α/γ of least loss, at the smallest γ that meets δ.
+    """The flipped Huber law of scale 1 and of least loss that meets the budget.
 
-    `fixed` may set alpha or gamma; the other then follows from the budget. If it sets both, the
-    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if ε and δ are both
-    below about 1e-9.
+    The corner u is searched, with the smallest γ that meets δ at each corner. `fixed` may set alpha
+    or gamma; the other then follows from the budget. If it sets both, the scale follows. Raises
+    NotApplicable if gamma is too small for any alpha, or if ε and δ are both below about 1e-9.
     """
     if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
@@ -149,7 +154,7 @@ def huber_search(question: Question) -> FlippedHuber:
 def _least_gamma_inverse(
     question: Question, corner: float, *, guess: float, root: IncreasingRoot
 ) -> float:
-    """The largest t = 1/γ that meets δ, for α = γ·corner."""
+    """The largest t = 1/γ for which the law with α = γ·corner meets δ, searched from `guess`."""
     epsilon, log_target = float(question.budget.epsilon), math.log(question.budget.delta)
 
     def over(log_t: float) -> float:
@@ -173,7 +178,7 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with this γ and the largest α that meets the budget; its loss falls as α grows."""
+    """The law with γ = `gamma` and the largest α that meets the budget; the loss falls in α."""
     epsilon, t = float(question.budget.epsilon), float(1 / gamma)
     log_target = math.log(question.budget.delta)
 
@@ -200,7 +205,10 @@ def _to_float(number: Fraction) -> Fraction:
 
 @final
 class _Newton:
-    """A root finder for similar functions: a search starts with the slope of the previous one."""
+    """A root finder for a series of similar functions.
+
+    Each search starts with the slope from the search before.
+    """
 
     _near = 0.01  # a shorter step is the last: after it the error is about the step squared
     _far = 0.1  # a longer step isn't trusted: a slower search takes over
@@ -209,7 +217,7 @@ class _Newton:
         self._slope = math.nan
 
     def find(self, over: Callable[[float], float], x: float) -> float:
-        """The approximate root of an increasing function, near x."""
+        """The approximate root of the increasing function `over`, searched from x."""
         value = over(x)
         if math.isnan(self._slope):
             self._slope = (over(x + self._near) - value) / self._near
@@ -226,9 +234,9 @@ class _Newton:
 
 
 def huber_several(task: SeveralReleases) -> FlippedHuber:
-    """The law for several releases, each with a worst shift of 1.
+    """The flipped Huber law for several releases, each with a worst shift of 1.
 
-    The corner u = α/γ is searched in floats (for samples, on coarse lattices), from 0, which is the
+    The corner u is searched in floats (for samples, on coarse lattices), from 0, which is the
     Gaussian law, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
     follows. Raises InvalidArgument if it sets only one of them.
     """
@@ -292,10 +300,10 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
 
 
 def _log_delta_of_several(corner: float, shift: float, question: Question) -> float:
-    """An estimate of ln δ(ε) of all releases with γ = 1, each moved by `shift`.
+    """An estimate of ln δ(ε) of all releases, for α = `corner` and γ = 1, each moved by `shift`.
 
-    The law is integrated by Gauss's rule between the points where ρ(x) and ρ(x − shift) bend (ρ as
-    in `FlippedHuber`). As ρ is convex, the loss ρ(x − shift) − ρ(x) decreases in x.
+    The law is integrated by Gauss's rule between the points where ρ(|x|) and ρ(|x − shift|) bend,
+    with ρ as in `FlippedHuber`. As ρ is convex, the loss ρ(|x − shift|) − ρ(|x|) decreases in x.
     """
     nothing = 80.0  # −ln of the relative density that is negligible
     last = nothing / corner if nothing < corner**2 else math.sqrt(2 * nothing - corner**2)
@@ -331,6 +339,6 @@ def _log_delta_of_several(corner: float, shift: float, question: Question) -> fl
 
 
 def _exponent(x: NDArray[np.float64], corner: float) -> NDArray[np.float64]:
-    """−ln of the flipped Huber density up to a constant: ρ(|x|) for α = corner and γ = 1."""
+    """The exponent ρ(|x|) of the flipped Huber density ∝ e^(−ρ(|x|)), for α = corner and γ = 1."""
     lengths = np.abs(x)
     return np.where(lengths <= corner, corner * lengths, (lengths**2 + corner**2) / 2)

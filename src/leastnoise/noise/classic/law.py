@@ -1,4 +1,9 @@
-"""Laplace and Gaussian noise, and flipped Huber noise, which is a Laplace law with normal tails."""
+"""Laplace and Gaussian noise, and flipped Huber noise, which is a Laplace law with normal tails.
+
+Notation: X is a draw of the noise, X_i one of its coordinates, f the density, and E an expectation.
+Δ is the length of the longest shift. σ or b is the scale, d the dimension, and a the radius.
+Flipped Huber noise has the parameters α and γ, and the corner u = α/γ.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +27,11 @@ if TYPE_CHECKING:
 @final
 @record()
 class Gaussian(Noise):
-    """The normal law N(0, scale² I) on R^dimension. notation: σ = scale, d = dimension.
+    """Gaussian noise: the normal law N(0, σ² I) on R^d, σ = scale and d = dimension.
 
-    It is private against l2 shifts: δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ), which is positive
-    for every ε, so it is never purely private (δ = 0).
+    It is private against l2 shifts up to a length Δ, with δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ −
+    εσ/Δ), where Φ is the distribution function of N(0, 1). It is positive for every ε, so Gaussian
+    noise is never purely private (δ = 0).
 
     Args:
         scale: σ > 0, the standard deviation of each coordinate.
@@ -49,7 +55,7 @@ class Gaussian(Noise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""
+        """The logarithm of the density at x, −‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""
         sigma = float(self.scale)
         squares = np.sum((points_of(x, dimension=self.dimension) / sigma) ** 2, axis=-1)
         return -squares / 2 - self.dimension * (math.log(sigma) + math.log(2 * math.pi) / 2)
@@ -60,12 +66,12 @@ class Gaussian(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance σ²."""
+        """The variance σ² of each coordinate."""
         return float(self.scale) ** 2
 
     @property
     def mean_abs(self) -> float:
-        """E|X_i| = σ√(2/π)."""
+        """The mean absolute value E|X_i| = σ√(2/π) of each coordinate."""
         return float(self.scale) * math.sqrt(2 / math.pi)
 
 
@@ -77,8 +83,8 @@ class Gaussian(Noise):
 class Laplace(Noise):
     """Independent Laplace noise: density (2b)^−d exp(−‖x‖₁/b) on R^d, b = scale, d = dimension.
 
-    It is private against l1 shifts: δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and 0 from there on.
-    So it is purely ε-private with ε = Δ/b.
+    It is private against l1 shifts up to a length Δ: δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and 0
+    from there on. So it is purely ε-private with ε = Δ/b.
 
     Args:
         scale: b > 0; the standard deviation of each coordinate is √2·b.
@@ -101,7 +107,7 @@ class Laplace(Noise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−‖x‖₁/b − d ln(2b); see `Noise.log_density`."""
+        """The logarithm of the density at x, −‖x‖₁/b − d ln(2b); see `Noise.log_density`."""
         b = float(self.scale)
         lengths = np.sum(np.abs(points_of(x, dimension=self.dimension)), axis=-1)
         return -lengths / b - self.dimension * math.log(2 * b)
@@ -112,12 +118,12 @@ class Laplace(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance 2b²."""
+        """The variance 2b² of each coordinate."""
         return 2 * float(self.scale) ** 2
 
     @property
     def mean_abs(self) -> float:
-        """E|X_i| = b, the scale."""
+        """The mean absolute value E|X_i| = b of each coordinate."""
         return float(self.scale)
 
 
@@ -130,10 +136,10 @@ MAX_RADIUS = 10**9  # keeps the moments inside the floats; e^(−radius) is 0 lo
 @final
 @record()
 class TruncatedLaplace(Noise):
-    """Density ∝ e^(−|x|/b) for |x| <= radius·b, 0 beyond. notation: b = scale, a = radius.
+    """Truncated Laplace noise: density ∝ e^(−|x|/b) for |x| <= ab, b = scale and a = radius.
 
-    Geng, Ding, Guo & Kumar (2020) take b = Δ/ε and a = ln(1 + (e^ε − 1)/(2δ)), for which δ(ε) is
-    the mass (e^ε − 1)/(2(e^a − 1)) that a shift of Δ moves out of the range.
+    For a sensitivity Δ, Geng, Ding, Guo & Kumar (2020) take b = Δ/ε and a = ln(1 + (e^ε − 1)/(2δ)).
+    Then δ(ε) is the mass (e^ε − 1)/(2(e^a − 1)) that a shift of Δ moves out of the range.
 
     Args:
         scale: b > 0.
@@ -167,7 +173,10 @@ class TruncatedLaplace(Noise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """−|x|/b − ln(2b(1 − e^(−a))) for |x| <= ab, −inf beyond; see `Noise.log_density`."""
+        """The logarithm of the density at x; see `Noise.log_density`.
+
+        It is −|x|/b − ln(2b(1 − e^(−a))) for |x| <= ab, and −inf beyond.
+        """
         b, a = float(self.scale), float(self.radius)
         magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / b
         log_mass = math.log(2 * b) + math.log(-math.expm1(-a))
@@ -180,11 +189,11 @@ class TruncatedLaplace(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """E|X| = b(1 − a/(e^a − 1))."""
+        """The mean absolute value E|X| = b(1 − a/(e^a − 1))."""
         return self._moment(1)
 
     def _moment(self, power: int) -> float:
-        """The moment E|X|^power: (ab)^power times a ratio of exponential moments up to a."""
+        """The moment E|X|^power of the noise X, power 1 or 2, by `exponential_moment`."""
         a = float(self.radius)
         ratio = exponential_moment(power, a) / exponential_moment(0, a)
         return ratio * float(self.scale * self.radius) ** power
@@ -215,12 +224,11 @@ def _alpha(alpha: Exact, *, name: str, record: FlippedHuber) -> Fraction:
 @final
 @record()
 class FlippedHuber(Noise):
-    """Density ∝ e^(−ρ(|x|/scale)/γ²), ρ(r) = αr for r <= α and (r² + α²)/2 beyond.
+    """Flipped Huber noise: density ∝ e^(−ρ(|x|/scale)/γ²), with α = alpha and γ = gamma.
 
-    It is Laplace in the middle, and Gaussian of standard deviation γ in the tails. α = 0 is the
-    Gaussian law; for large α/γ the law tends to Laplace. ρ is convex, so the law is log-concave.
-
-    notation: α = alpha >= 0, γ = gamma, u = α/γ the corner in units of γ.
+    ρ(r) is αr for r <= α, and (r² + α²)/2 beyond. So the law is Laplace in the middle, and Gaussian
+    of standard deviation γ·scale in the tails. α = 0 is the Gaussian law; for large α/γ the law
+    tends to Laplace. ρ is convex, so the law is log-concave.
 
     Args:
         scale: Scale > 0, usually 1.
@@ -251,11 +259,15 @@ class FlippedHuber(Noise):
 
     @property
     def corner(self) -> Fraction:
-        """The corner u = α/γ."""
+        """The corner u = α/γ: the end of the Laplace part, in standard deviations of the tails."""
         return self.alpha / self.gamma
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x): −uy or −(y² + u²)/2 with y = |x|/(scale·γ), minus ln of the normaliser."""
+        """The logarithm of the density at x; see `Noise.log_density`.
+
+        With y = |x|/(scale·γ), it is −uy for y <= u and −(y² + u²)/2 beyond, minus the logarithm of
+        the integral.
+        """
         u, unit = float(self.corner), float(self.scale * self.gamma)
         y = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / unit
         exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)
@@ -263,27 +275,34 @@ class FlippedHuber(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance E X², from `standard_moment`."""
+        """The variance E X², computed from `standard_moment`."""
         return standard_moment(2, float(self.corner)) * float(self.scale * self.gamma) ** 2
 
     @property
     def mean_abs(self) -> float:
-        """E|X|, from `standard_moment`."""
+        """The mean absolute value E|X|, computed from `standard_moment`."""
         return standard_moment(1, float(self.corner)) * float(self.scale * self.gamma)
 
 
 def standard_mass(corner: float) -> float:
-    """The integral ∫₀^∞ e^(−ρ(y)) dy for scale = γ = 1, half of the density's normaliser."""
+    """The integral ∫₀^∞ e^(−ρ(y)) dy for scale = γ = 1 and α = corner, with ρ as in `FlippedHuber`.
+
+    It is half of the integral that normalises the density.
+    """
     return _moment(0, corner)
 
 
 def standard_moment(power: int, corner: float) -> float:
-    """The moment E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
+    """The moment E|X|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
     return _moment(power, corner) / _moment(0, corner)
 
 
 def _moment(power: int, u: float) -> float:
-    """The integral ∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy, p = power."""
+    """The integral ∫₀^∞ y^power e^(−ρ(y)) dy, power 0, 1 or 2, with the ρ of `FlippedHuber`.
+
+    The scale and γ are 1, and α = u. So it is ∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy for
+    p = power.
+    """
     body = u ** (power + 1) * exponential_moment(power, u * u)
     edge = math.exp(-u * u)
     tail = math.exp(-u * u / 2) * math.sqrt(math.pi / 2) * math.erfc(u / math.sqrt(2))

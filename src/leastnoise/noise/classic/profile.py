@@ -2,11 +2,14 @@
 
 δ(ε) of Laplace and Gaussian noise is in noise/common/profile.py, as other kinds use it.
 
+Notation: X is one coordinate of the noise, and the quantile t a length in scales. For flipped Huber
+noise, in units of scale·γ, t is the shift, u the corner, and f the density, which is ∝ e^(−h) with
+h(y) = u|y| up to |y| = u and (y² + u²)/2 beyond. The privacy loss is L(y) = h(y − t) − h(y). A kink
+is a point where h or L changes from one polynomial to another.
+
 Flipped Huber noise is symmetric and unimodal, so the longest shift is the worst (theory/noise.md
-§1). notation: in units of scale·γ, t the shift, u the corner, density e^(−h)/Z, h(y) = u|y| up to u
-and (y² + u²)/2 beyond. The privacy loss L(y) = h(y − t) − h(y) never increases, and is at most 0
-from t/2 on. δ = ∫ f (1 − e^(ε − L))₊ dy, left of the point where L = ε. Between the points where h
-or its shifted copy changes form, L and h are polynomials. So L − ε is summed from its own
+§1). L never increases, and is at most 0 from t/2 on. δ = ∫ f (1 − e^(ε − L)) dy up to the point
+where L = ε. Between two kinks, L and h are polynomials. So L − ε is summed from its own
 differences, starting at its zero, and nothing cancels.
 """
 
@@ -37,13 +40,13 @@ Floats = NDArray[np.float64]
 
 
 def gaussian_quantile(noise: Gaussian, outside: float) -> float:
-    """The t with P(|X| > t·scale) = erfc(t/√2) = outside."""
+    """The quantile t, in scales, with P(|X| > t·scale) = erfc(t/√2) = `outside`."""
     del noise
     return solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
 
 
 def gaussian_characteristic(noise: Gaussian, u: Floats) -> Floats:
-    """The characteristic function e^(−(u·scale)²/2)."""
+    """The characteristic function e^(−(u·scale)²/2) at each u."""
     return np.exp(-((u * float(noise.scale)) ** 2) / 2)
 
 
@@ -54,7 +57,7 @@ def gaussian_characteristic(noise: Gaussian, u: Floats) -> Floats:
 
 
 def zero_concentrated(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
-    """ρ = Δ²/2σ², exact: the noise is ρ-zCDP.
+    """The exact ρ = Δ²/2σ² for which the noise is ρ-zCDP.
 
     Args:
         sigma: σ, the standard deviation.
@@ -74,7 +77,7 @@ def zero_concentrated(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
 
 
 def gaussian_differential(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
-    """μ = Δ/σ, exact: the noise is μ-GDP.
+    """The exact μ = Δ/σ for which the noise is μ-GDP.
 
     Args:
         sigma: σ, the standard deviation.
@@ -94,24 +97,23 @@ def gaussian_differential(*, sigma: Fraction, sensitivity: Fraction) -> Fraction
 
 
 def laplace_quantile(noise: Laplace, outside: float) -> float:
-    """The t with P(|X| > t·scale) = e^(−t) = outside."""
+    """The quantile t, in scales, with P(|X| > t·scale) = e^(−t) = `outside`."""
     del noise
     return -math.log(outside)
 
 
 def laplace_characteristic(noise: Laplace, u: Floats) -> Floats:
-    """The characteristic function 1/(1 + (u·scale)²)."""
+    """The characteristic function 1/(1 + (u·scale)²) at each u."""
     return 1 / (1 + (u * float(noise.scale)) ** 2)
 
 
 def laplace_difference(
     noise: Laplace, outside: float, coordinates: tuple[int, int], ratio: float
 ) -> float:
-    """The t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
+    """The t with P(|X − r·Y| > t·scale) = `outside`, for independent draws X and Y; r is `ratio`.
 
-    notation: r = ratio. The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t)
-    for r = 1. For r near 1 digits cancel. There the result is max(r, 1) times the t for r = 1,
-    which is slightly too large.
+    The probability is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) for r = 1. For r near 1
+    digits cancel. There the result is max(r, 1) times the t for r = 1, which is slightly too large.
     """
     del noise, coordinates
     square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
@@ -128,7 +130,8 @@ def laplace_difference(
 # δ(ε) of truncated Laplace noise, in closed form; every term is positive.
 #
 # The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
-# notation: t = Δ/b, excess = t − ε, a = radius. In units of the peak of f, ∫ (f − e^ε f_t)₊ is
+# notation: t = Δ/b is the shift in scales, excess = t − ε, a = radius, f the density and f_t its
+# shifted copy. In units of the peak of f, ∫ (f − e^ε f_t)₊ is the sum of
 #   e^(−a)(e^t − 1), or 2 − e^(−a) − e^(a−t) if t > a: what the shift moves out of the range;
 #   (1 − e^(t−a))(1 − e^(−excess)) for t < a: where the loss is t;
 #   e^(−x₀)(1 − e^(−d))², d = excess/2 − x₀, x₀ = max(0, t − a): where the loss falls from t to ε.
@@ -136,12 +139,11 @@ def laplace_difference(
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
-    """Ln δ(ε) of truncated Laplace noise, to about 2e-15.
+    """The logarithm of δ(ε) of truncated Laplace noise, to about 2e-15.
 
-    It is 0 for t >= 2a, a = radius, where no output is possible both with and without the shift.
-
-    `excess` = t − ε is given in addition to t = shift_ratio, the shift in scales, since either may
-    hold the digits of δ.
+    `shift_ratio` is the shift t in scales. It is given in addition to `excess` = t − ε, since
+    computing one from the other may lose digits. From t = 2·radius on, δ is 1: no output is
+    possible both with and without the shift.
     """
     t, a = shift_ratio, radius
     if t >= 2 * a:
@@ -156,7 +158,7 @@ def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: fl
 
 
 def truncated_laplace_quantile(noise: TruncatedLaplace, outside: float) -> float:
-    """The t with P(|X| > t·scale) = outside.
+    """The quantile t, in scales, with P(|X| > t·scale) = `outside`.
 
     P(|X| <= t·scale) = (1 − e^(−t))/(1 − e^(−radius)).
     """
@@ -169,7 +171,7 @@ _GRADING = 4.0 ** -np.arange(9)  # parts shrink by 4 towards both ends, where f 
 @final
 @dataclass(frozen=True)
 class _FloatForm:
-    """A polynomial square·y² + slope·y + constant, which is h or L − ε between two kinks."""
+    """A polynomial square·y² + slope·y + constant that equals h or L − ε between two kinks."""
 
     square: float
     slope: float
@@ -199,7 +201,10 @@ class _FloatForm:
 
 
 def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
-    """Ln δ(ε) of flipped Huber noise, to about 1e-13. notation: u = corner, t = shift_ratio."""
+    """The logarithm of δ(ε) of flipped Huber noise, to about 1e-13.
+
+    In units of scale·γ, the corner u is `corner`, and the shift t is `shift_ratio`.
+    """
     u, t = corner, shift_ratio
     excess = _Excess(corner=u, shift=t, epsilon=epsilon)
     kinks = sorted({-u, 0.0, u, t - u, t, t + u})
@@ -222,7 +227,7 @@ def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
 
 @final
 class _Excess:
-    """The function L − ε with exact constants: if L is flat and near ε, δ needs all digits."""
+    """The function L − ε with exact constants: where L is flat and near ε, δ needs all digits."""
 
     def __init__(self, *, corner: float, shift: float, epsilon: float) -> None:
         self._corner, self._shift = corner, shift
@@ -248,9 +253,10 @@ class _Excess:
 @final
 @dataclass
 class _Sweep:
-    """The integral of f·(1 − e^(ε − L)) to the right of `at`, extended to the left kink by kink.
+    """The integral from `at` to the point where L = ε, extended to the left kink by kink.
 
-    `least` is the smallest h so far. At `at`, `gap` is L − ε and `height` is h − least.
+    `total` is the integral of e^(least − h)(1 − e^(ε − L)), where `least` is the smallest h to the
+    left of that point. At `at`, `gap` is L − ε and `height` is h − least.
     """
 
     at: float
@@ -294,9 +300,10 @@ def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def huber_quantile(noise: FlippedHuber, outside: float) -> float:
-    """The t with P(|X| > t·scale) = outside, by inverting the mass beyond y = t/γ.
+    """The quantile t, in scales, with P(|X| > t·scale) = `outside`.
 
-    For y <= u this mass is (e^(−uy) − e^(−u²))/u plus the tail's mass.
+    It is γ·y for the y beyond which `outside` of the mass lies. For y <= u this mass is (e^(−uy) −
+    e^(−u²))/u plus the tail's mass, in units of e^(−h).
     """
     u, gamma = float(noise.corner), float(noise.gamma)
     beyond = outside * standard_mass(u)

@@ -1,4 +1,11 @@
-"""Enclosures of δ(ε) for Laplace, Gaussian and flipped Huber noise."""
+"""Enclosures of δ(ε) for Laplace, Gaussian and flipped Huber noise.
+
+Notation: Φ is the distribution function of the standard normal law N(0, 1). Lengths of flipped
+Huber noise are in units of scale·γ: t is the shift, and u = α/γ the corner. Its density is ∝ e^(−h)
+with h(y) = u|y| up to |y| = u, and (y² + u²)/2 beyond; F is its distribution function. At y the
+privacy loss is L(y) = h(y − t) − h(y). A kink is a point where h or L changes from one polynomial
+to another.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +28,10 @@ def gaussian_delta_ball(noise: Gaussian, *, shift: Fraction, epsilon: Fraction) 
 
 
 def gaussian_tails(noise: Gaussian, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
-    """Enclose P(Z > loss) and Q(Z > loss) of the privacy loss Z.
+    """Enclose the probabilities that the privacy loss Z exceeds `loss`, before and after the shift.
 
-    Z ~ N(μ²/2, μ²) before the shift (P), and N(−μ²/2, μ²) after it (Q); μ = shift/scale.
+    With μ = shift/scale, the mean of Z is μ²/2 before the shift and −μ²/2 after it. Its law is
+    normal with the variance μ² in both cases.
     """
     mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
     t = ball(loss) / mu - mu / 2
@@ -31,7 +39,7 @@ def gaussian_tails(noise: Gaussian, shift: Fraction, loss: Fraction) -> tuple[ar
 
 
 def gaussian_beyond(noise: Gaussian, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X_i > t) = ½ erfc(t/(scale·√2))."""
+    """Enclose the probability that a coordinate of the noise exceeds t, ½ erfc(t/(scale·√2))."""
     del coordinate
     return (ball(t / noise.scale) * arb(0.5).sqrt()).erfc() / 2
 
@@ -54,12 +62,13 @@ def laplace_delta_ball(noise: Laplace, *, shift: Fraction, epsilon: Fraction) ->
 def truncated_laplace_delta_ball(
     noise: TruncatedLaplace, *, shift: Fraction, epsilon: Fraction
 ) -> arb:
-    """Enclose δ(ε) = F(y) − e^ε F(y − t), y the end of {x: f(x) > e^ε f(x − t)}.
+    """Enclose δ(ε) = F(y) − e^ε F(y − t), where y is the point up to which the loss exceeds ε.
 
-    notation: t = shift/scale, a = radius, F(x) = P(X/scale <= x). The density is symmetric and
-    unimodal, so the longest shift is the worst (theory/noise.md §1). Let x rise from −a. The
-    shifted density is 0 up to x = t − a. Then the loss is t up to x = 0, t − 2x up to x = t, and −t
-    beyond. So the loss exceeds ε up to y. Rationals decide which case applies.
+    Lengths are in units of the scale: t is the shift, and a the radius. f is the density and F the
+    distribution function. The density is symmetric and unimodal, so the longest shift is the worst
+    (theory/noise.md §1). Let x rise from −a. The shifted density f(x − t) is 0 up to x = t − a.
+    Then the loss, ln(f(x)/f(x − t)), is t up to x = 0, t − 2x up to x = t, and −t beyond. Rationals
+    decide which case applies.
     """
     t, a = shift / noise.scale, noise.radius
     if t >= 2 * a:
@@ -71,7 +80,11 @@ def truncated_laplace_delta_ball(
 
 
 def _below(x: Fraction, a: Fraction) -> arb:
-    """Enclose F(x) = (e^x − e^(−a))/(2(1 − e^(−a))) for −a <= x <= 0, or 1 − F(−x) for x > 0."""
+    """Enclose F(x), the probability that truncated Laplace noise of scale 1 is at most x.
+
+    Its radius is a. F(x) = (e^x − e^(−a))/(2(1 − e^(−a))) for −a <= x <= 0, and 1 − F(−x) for x >
+    0.
+    """
     if x > 0:
         return 1 - _below(-x, a)
     if x <= -a:
@@ -81,7 +94,11 @@ def _below(x: Fraction, a: Fraction) -> arb:
 
 
 def laplace_beyond(noise: Laplace | TruncatedLaplace, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X_i > t): ½ e^(−t/scale) for t >= 0; for a truncated law 1 − F(t/scale)."""
+    """Enclose the probability that a coordinate of the noise exceeds t.
+
+    It is ½ e^(−t/scale) for Laplace noise and t >= 0, and 1 − F(t/scale) for a truncated law, with
+    the F of `_below`.
+    """
     x = t / noise.scale
     if isinstance(noise, TruncatedLaplace):
         return 1 - _below(min(x, noise.radius), noise.radius)
@@ -91,13 +108,12 @@ def laplace_beyond(noise: Laplace | TruncatedLaplace, t: Fraction, coordinate: i
 
 
 def huber_delta_ball(noise: FlippedHuber, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε) = F(y) − e^ε F(y − t), y where the privacy loss falls through ε.
+    """Enclose δ(ε) = F(y) − e^ε F(y − t), where y is the point at which the loss falls through ε.
 
-    notation: in units of scale·γ, t = shift/(scale·γ), u = α/γ, density ∝ e^(−h), F its CDF. The
-    density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1). h is
-    convex, so the loss L(y) = h(y − t) − h(y) never rises. Between the points where h or its
-    shifted copy changes form, all rational, L is a polynomial with rational coefficients. So the
-    stretch with y is found exactly, and y is the root of a linear or quadratic equation.
+    The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1). h
+    is convex, so the loss L(y) = h(y − t) − h(y) never rises. Between its kinks, all rational, L is
+    a polynomial with rational coefficients. So the stretch with y is found exactly, and y is the
+    root of a linear or quadratic equation.
     """
     u, t = noise.corner, shift / (noise.scale * noise.gamma)
     y, here, there = _crossing(u, t, epsilon)
@@ -109,7 +125,7 @@ def huber_delta_ball(noise: FlippedHuber, *, shift: Fraction, epsilon: Fraction)
 @final
 @dataclass(frozen=True)
 class _Form:
-    """The polynomial square·y² + slope·y + constant that is h between two of its kinks.
+    """The polynomial square·y² + slope·y + constant that equals h between two of its kinks.
 
     `right` is True on the right of 0, and `inner` between the corners, where h is linear.
     """
@@ -134,8 +150,8 @@ class _Form:
 class _Stretch:
     """A stretch between two kinks of L, where L(y) = square·y² + slope·y + constant.
 
-    `here` and `there` are h at y and at y − t. `least` is L at the right end of the stretch. It is
-    None for the last stretch, at whose right end L is negative in any case.
+    `here` and `there` are the polynomials of h near y and near y − t. `least` is L at the right end
+    of the stretch. It is None for the last stretch, at whose right end L is negative in any case.
     """
 
     here: _Form
@@ -148,7 +164,7 @@ class _Stretch:
 
 @lru_cache(maxsize=64)  # they are the same for every ε
 def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
-    """The stretches between the kinks of h and of its shifted copy, from the left."""
+    """The stretches between the kinks of h and of its copy shifted by t, from the left."""
     kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
     stretches: list[_Stretch] = []
     for left, right in pairwise((kinks[0] - 2, *kinks)):
@@ -183,7 +199,10 @@ def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, 
 
 
 def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
-    """The root where square·y² + slope·y + constant decreases, with the slope −√discriminant."""
+    """Enclose the root where the polynomial square·y² + slope·y + constant falls.
+
+    Its derivative there is −√(slope² − 4·square·constant).
+    """
     if square == 0:
         return ball(-constant / slope)
     discriminant = slope * slope - 4 * square * constant
@@ -191,7 +210,7 @@ def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
 
 
 class _Masses:
-    """The integrals of e^(−h) over half-lines, unnormalised."""
+    """Integrals of e^(−h) over half-lines, not divided by the total; `total` is over the line."""
 
     def __init__(self, u: Fraction) -> None:
         self._u = ball(u)

@@ -1,9 +1,10 @@
 """Exact draws of Laplace, Gaussian and flipped Huber noise.
 
-notation of flipped Huber noise: c = α/γ the corner; y = |X|/(scale·γ) has a density ∝ e^(−cy) up to
-c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass lies; Z is a standard normal variable. The
-draw is the y beyond which the mass is u, for a uniform u. For u < p it has the law of |Z| given |Z|
-> c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u − p)/(1 − p).
+Notation of flipped Huber noise: c = α/γ is the corner, which the other files call u. y =
+|X|/(scale·γ) has a density ∝ e^(−cy) up to c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass
+lies. Z is a standard normal variable, and u a uniform number. The draw is the y beyond which the
+mass is u. For u < p it has the law of |Z| given |Z| > c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p,
+e^(−cy) = e^(−c²) + (1 − e^(−c²))(u − p)/(1 − p).
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ _ROOT_BITS = 64
 
 
 def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
-    """One of `count` shares; raises NotApplicable for a coarse grid or more than 2^20 shares."""
+    """One of `count` shares: Gaussian noise of scale/√count, slightly rounded up.
+
+    Raises NotApplicable for a coarse grid or more than 2^20 shares.
+    """
     scale = noise.scale / _root_below(count)
     if count > _MOST_SHARES or scale < _LEAST_STEPS * grid:
         why = f"{count:,} shares on a grid of {grid} are more than is proved; use a finer grid"
@@ -105,12 +109,16 @@ def _body(c: Fraction) -> PartConstants:
 
 
 def _share_of_tail(c: Fraction) -> arb:
-    """Enclose p, from the masses ∫e^(−cy) up to c and e^(−c²/2)√(π/2)·P(|Z| > c)."""
+    """Enclose p, the part of the mass beyond the corner c.
+
+    In the same unit, the mass up to c is ∫₀^c e^(−cy) dy, and the mass beyond is
+    e^(−c²/2)√(π/2)·P(|Z| > c).
+    """
     body = -ball(-c * c).expm1() / ball(c)
     tail = ball(-c * c / 2).exp() * (arb.pi() / 2).sqrt() * _outside(c)
     return tail / (body + tail)
 
 
 def _outside(c: Fraction) -> arb:
-    """Enclose P(|Z| > c) of a standard normal Z."""
+    """Enclose the probability that |Z| > c for a standard normal Z."""
     return (ball(c) / arb(2).sqrt()).erfc()

@@ -1,6 +1,7 @@
 """Estimates of δ(ε) of several releases, in floats for searches; nothing is proved.
 
-notation: Z the privacy loss of one release, P its law; masses w_i at −n·step … n·step.
+Notation: Z is the privacy loss of one release, and P its law, which has the masses w_i at the
+losses z_i = −n·step … n·step. Q is the law after the shift, with the masses w_i e^(−z_i).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
-    """Move the masses at `losses` to −n·step … n·step, which lowers δ(ε) at no ε.
+    """Move the masses at `losses` to the lattice −n·step … n·step; δ(ε) falls at no ε.
 
-    Each mass is split between the two neighbouring points, so that P and Q keep their total masses.
+    Returns the masses on the lattice, shape (2n + 1,), where n covers all losses. Each mass is
+    split between the two neighbouring points, so that P and Q keep their total masses.
     """
     size = math.ceil(float(np.abs(losses).max()) / step) + 1
     floors = np.floor(losses / step)
@@ -32,9 +34,10 @@ def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
 
 
 def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
-    """The estimate of ln δ(ε) for `compositions` losses, each with these masses.
+    """Estimate ln δ(ε) of several independent releases whose losses have these masses; −∞ for 0.
 
-    δ(ε) = Σ P(S = z)(1 − e^(ε−z))₊, where S is the sum of the losses.
+    `masses` are on the lattice −n·step … n·step. δ(ε) is the mean of (1 − e^(ε−S))₊, where S is the
+    sum of `compositions` losses.
     """
     size = len(masses) // 2
     z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
@@ -64,7 +67,10 @@ def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions
 
 
 def _tilt(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
-    """The logarithm of Σ_i w_i e^(tilt·z_i), w = e^logs, and the tilted law ∝ w_i e^(tilt·z_i)."""
+    """Multiply the masses w_i = e^logs by e^(tilt·z_i).
+
+    Returns the logarithm of the products' sum, and the products divided by their sum.
+    """
     exponents = logs + tilt * z
     largest = float(exponents.max())
     weights = np.exp(exponents - largest)

@@ -1,4 +1,10 @@
-"""Fits that several kinds share: classic laws, laws of a given shape, and truncated staircases."""
+"""Fits that several kinds share: classic laws, laws of a given shape, and truncated staircases.
+
+Notation: d is the dimension and σ the scale of Gaussian or l2 noise. A truncated staircase is a
+mixture of uniform laws on e_j·K for a body K, with weights π_j, j = 0 … m. γ in (0, 1] is the end
+of its first step, and R its last edge. m (`whole`) is the number of edges e_j = γ + j before R, and
+e_m = R. The position of R is R − e_{m−1}, in (0, 1]; for m = 0 it is R/γ.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +53,10 @@ PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of Gaussian noise for shifts of length 1.
+    """The smallest σ at which Gaussian noise meets the budget, for shifts of length 1.
 
-    It is found by a root search in ln(1/σ) for Balle & Wang's δ (2018).
+    It is the same in all dimensions, and found by a root search in ln(1/σ) for Balle & Wang's δ
+    (2018).
     """
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
@@ -69,9 +76,9 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest scale b of Laplace noise for shifts of length 1.
+    """The smallest scale b at which Laplace noise for one number meets the budget.
 
-    It is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
+    Shifts are at most 1. The scale is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
     """
     del dimension
     if budget.delta == 0:
@@ -81,9 +88,9 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest σ of the l2 mechanism for shifts of length 1, by a root search in ln(1/σ − ε).
+    """The smallest σ at which l2 noise meets the budget, for shifts of length 1.
 
-    It is 1/ε if that is within 1e-9 of the smallest σ.
+    It is found by a root search in ln(1/σ − ε). It is 1/ε if that is within 1e-9 of the smallest σ.
     """
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -109,11 +116,11 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
 
 
 def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> Fraction:
-    """The smallest scale at which δ meets the budget, at or above it by about 1e-12.
+    """The smallest scale at which δ meets the budget, or up to about 1e-12 (relative) above it.
 
     Args:
-        log_delta: The function t ↦ ln δ(ε) under a shift of t scales. It must not decrease in t,
-            which holds for every law with convex level sets (theory/noise.md §1).
+        log_delta: The logarithm of δ(ε), as a function of the shift in scales. It must not
+            decrease, which holds for every law with convex level sets (theory/noise.md §1).
         budget_delta: The largest allowed δ.
 
     Returns:
@@ -138,7 +145,10 @@ _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """The approximate budget with δ = `leaked` that N(0, sigma²) meets in one release."""
+    """The approximate budget with δ = `leaked` that Gaussian noise meets in one release.
+
+    Its standard deviation is `sigma`, and the shift is 1.
+    """
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
     high = math.log(most)
@@ -169,16 +179,13 @@ _TO_SERIES[0] /= 2
 class CutStaircase:
     """The search for a truncated staircase in the gauge of a body K, such as the unit ball.
 
-    `outside(a, b)` is the share of the volume of aK outside the shifted bK, a <= b, for the worst
-    shift.
+    `outside(a, b)` is the share of the volume of a·K outside the shifted b·K, a <= b, for the worst
+    shift. `log_target` is ln of the largest allowed δ.
 
-    notation: d = dimension, e_j = γ + j for j < m = whole, and e_m = R, the last edge. The position
-    of R is R − e_{m−1}, in (0, 1] (R/γ if m = 0).
-
-    The law is a mixture of uniform laws on e_j·K with weights π_j ∝ (1 − e^−ε) e^−εj e_j^d for
-    j < m, π_m ∝ e^−εm R^d. δ is the mass of the last two bodies outside the shifted copy. It
-    decreases with m, but not always with R: in many dimensions a new shell holds much mass, and δ
-    dips once while R moves by 1.
+    The weights of the mixture are π_j ∝ (1 − e^−ε) e^(−εj) e_j^d for j < m, and π_m ∝ e^(−εm) R^d.
+    δ is the mass of the last two uniform laws outside the shifted R·K. It decreases with m, but not
+    always with R. In many dimensions a new shell holds much mass, and δ dips once while R moves by
+    1.
     """
 
     family: str
@@ -189,9 +196,10 @@ class CutStaircase:
     outside: Callable[[Floats, Floats], Floats]
 
     def least(self, gamma: Fraction | None, *, guess: int) -> tuple[Fraction, Fraction]:
-        """The γ of least loss, unless `gamma` sets it, and the smallest R that meets δ.
+        """The pair of γ and R: the γ of least loss, unless `gamma` sets it, and the smallest R.
 
-        `guess` is about the number of steps. Raises NotApplicable for more than 20,000 steps.
+        R is rounded up and meets the target. `guess` is about the number of steps. Raises
+        NotApplicable for more than 20,000 steps.
         """
         whole = guess
 
@@ -208,22 +216,29 @@ class CutStaircase:
         return gamma, Fraction(radius * (1 + float(MARGIN)))
 
     def _grid(self) -> list[float]:
-        """Grid points for γ: evenly spaced, and geometric for large ε, where γ^d is about e^−ε."""
+        """The ascending values of γ that are tried first.
+
+        Half of them are evenly spaced. The others are a geometric sequence, for large ε, where the
+        best γ^d is about e^−ε.
+        """
         even = np.linspace(1 / _POINTS, 1.0, _POINTS)
         first = math.exp(-self.epsilon / self.dimension) / 10
         geometric = np.geomspace(max(first, float(SMALLEST_SQUARED)), 1.0, _POINTS)
         return sorted({*even.tolist(), *geometric.tolist()})
 
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The m and the smallest R that meet δ, at which the loss is least: it increases with R."""
+        """The smallest m and R that meet the target; there the loss, which rises with R, is least.
+
+        `guess` is about m.
+        """
         whole, unsafe, safe = self._period(gamma, guess)
         position = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
         return whole, self._edge_at(gamma, whole, position)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The m and R of `_radius` to about 1e-9, which is enough to choose γ.
+        """Approximate the m and R of `_radius` to about 1e-9, which is enough to choose γ.
 
-        If ln δ is a polynomial between neighbouring positions, one evaluation is enough.
+        If a polynomial fits ln δ between the two positions of `_period`, its root gives R.
         """
         whole, unsafe, safe = self._period(gamma, guess)
         positions = (unsafe + safe) / 2 + (safe - unsafe) / 2 * _NODES
@@ -251,14 +266,20 @@ class CutStaircase:
         return float(self._last_edge(gamma, whole, np.array([position]))[0])
 
     def _moment(self, gamma: float, whole: int, radius: float) -> float:
-        """A number proportional to the loss: Σ π_j e_j, or Σ π_j e_j²."""
+        """A number proportional to the expected loss of this staircase.
+
+        It is Σ π_j e_j for the mean absolute error, and Σ π_j e_j² for the mean square error.
+        """
         ends = np.append(gamma + np.arange(whole), radius)
         logs = np.append(self._log_shares(gamma, whole), self._log_last(whole, ends[-1:]))
         shares = np.exp(logs - logs.max())
         return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
 
     def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
-        """The smallest m that meets δ for some R, and the `_bracket` of the position of this R."""
+        """The smallest m that meets the target for some R, and the `_bracket` of R's position.
+
+        The search for m begins at `guess`. Raises NotApplicable for more than 20,000 steps.
+        """
         bracket = cache(partial(self._bracket, gamma))
         whole = Bisection().around(
             lambda whole: bracket(whole) is not None,
@@ -272,9 +293,10 @@ class CutStaircase:
         return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """Neighbouring positions of R: the last that was tried and fails, the first that meets δ.
+        """Two neighbouring positions of R: the first fails the target, and the second meets it.
 
-        Both are the same if the very first position meets δ. None if no position does.
+        Both are the same if the very first position meets it. None if no position was found that
+        meets it.
         """
         positions = _POSITIONS
         out_of_reach = 1.0  # in ln δ: no dip between two positions is deeper than that
@@ -294,7 +316,7 @@ class CutStaircase:
         return None
 
     def _log_delta(self, gamma: float, whole: int, positions: Floats) -> Floats:
-        """The values of ln δ if R is at these positions, in (0, 1]."""
+        """The values of ln δ if R is at these positions in (0, 1]; of the shape of `positions`."""
         last = self._last_edge(gamma, whole, positions)
         log_last, logs = self._log_last(whole, last), self._log_shares(gamma, whole)
         log_total = np.logaddexp(log_last, np.logaddexp.reduce(logs) if whole else -math.inf)
@@ -321,7 +343,7 @@ class CutStaircase:
 
 
 def _evaluate_series(series: list[float], x: float) -> float:
-    """The value of the Chebyshev series Σ c_n T_n(x), by Clenshaw's recurrence."""
+    """The value at x of a Chebyshev series with these coefficients, by Clenshaw's recurrence."""
     here, after = 0.0, 0.0
     for coefficient in reversed(series[1:]):
         here, after = 2 * x * here - after + coefficient, here

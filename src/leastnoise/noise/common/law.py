@@ -1,4 +1,11 @@
-"""Parts of laws that several kinds share: step densities, on the line and by the radius."""
+"""Parts of laws that several kinds of noise share: step densities, on the line and by the radius.
+
+Notation: d is the dimension, X a draw of the noise, X_i one coordinate of X, E the expectation. A
+step density has `edges`, `weights` and `levels`, with entries edge_j, weight_j and level_j. On
+step j it is proportional to height_j = weight_j · e^(−decay·level_j); beyond the last step, both
+are 0. A spherical step density is a mixture of uniform laws on balls: ball j has the radius edge_j
+and the probability π_j. Step j of a density on the line has the probability mass_j.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +36,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class RadialSteps:
-    """A density ∝ weight_j · e^(−decay·level_j) where edge_{j−1} <= ‖x‖ < edge_j, and 0 beyond.
+    """A spherical density in steps: proportional to height_j for edge_{j−1} <= ‖x‖ < edge_j.
 
-    All three tuples have n entries; edge_{−1} is 0. Edges increase and densities never do, so the
+    All three tuples have n entries; edge_{−1} is 0. Edges increase and heights never do, so the
     law is a mixture of uniform laws on the balls of radius edge_j (layer cake). Edges, weights and
     decay are rational, so it is known exactly which radii and which heights of two copies agree.
     """
@@ -43,7 +50,7 @@ class RadialSteps:
 
     @cached_property
     def log_heights(self) -> NDArray[np.float64]:
-        """ln(weight_j) − decay·level_j, as floats of shape (n,)."""
+        """The logarithms of the heights, as floats of shape (n,)."""
         logs = np.array([math.log(weight) for weight in self.weights])
         return logs - float(self.decay) * np.array(self.levels, dtype=float)
 
@@ -53,13 +60,16 @@ class RadialSteps:
         return np.array([float(edge) for edge in self.edges])
 
     def ball_masses(self, dimension: int) -> NDArray[np.float64]:
-        """The weights π_j ∝ (height_j − height_{j+1}) edge_j^d of the balls in the mixture."""
+        """The probabilities π_j of the n balls in the mixture, as floats of shape (n,).
+
+        π_j is proportional to (height_j − height_{j+1}) edge_j^d, with d = `dimension`.
+        """
         logs = self._log_ball_masses(dimension)
         masses = np.exp(logs - logs.max())
         return masses / masses.sum()
 
     def log_peak(self, dimension: int) -> float:
-        """The logarithm of the first step's density times the volume of the unit ball."""
+        """The logarithm of the first step's density (normalised) times the unit ball's volume."""
         logs = self._log_ball_masses(dimension)
         top = float(logs.max())
         return float(self.log_heights[0]) - top - math.log(float(np.exp(logs - top).sum()))
@@ -74,12 +84,12 @@ class RadialSteps:
 class RadialStepNoise(Noise):
     """Spherical noise whose density is a `RadialSteps`, in units of its scale.
 
-    notation: X = edge_J · (uniform in the unit ball), P(J = j) = π_j (theory/noise.md §2).
+    A draw chooses ball j with probability π_j, then a uniform point of it (theory/noise.md §2).
     """
 
     @cached_property
     def steps(self) -> RadialSteps:
-        """The density of X/scale."""
+        """The density of the noise, in units of its scale."""
         return self._steps()
 
     @abstractmethod
@@ -87,7 +97,10 @@ class RadialStepNoise(Noise):
         """Compute the density that `steps` caches."""
 
     def fall_within(self, steps: int) -> Fraction:
-        """Ln of the largest ratio of two densities at most `steps` steps apart."""
+        """Ln of the largest ratio of the densities on two steps that are at most `steps` apart.
+
+        It holds for equal weights and the levels 0, 1, 2, ….
+        """
         return self.steps.decay * min(steps, max(self.steps.levels))
 
     @cached_property
@@ -96,7 +109,7 @@ class RadialStepNoise(Noise):
         return self.steps.ball_masses(self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln of the step at ‖x‖/scale, normalised; −inf beyond the last step."""
+        """The logarithm of the density at `x`, normalised; −inf beyond the last step."""
         d, steps = self.dimension, self.steps
         radius = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / float(self.scale)
         log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
@@ -107,22 +120,26 @@ class RadialStepNoise(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance scale²·Σ π_j edge_j²/(d + 2), as E‖U‖² = d/(d + 2) in the unit ball."""
+        """The variance of one coordinate, scale²·Σ π_j edge_j²/(d + 2).
+
+        A uniform point of the unit ball has the mean square norm d/(d + 2).
+        """
         squares = float(self.ball_masses @ self.steps.float_edges**2)
         return float(self.scale) ** 2 * squares / (self.dimension + 2)
 
     @property
     def mean_abs(self) -> float:
-        """E|X_i| = scale·Σ π_j edge_j · E|U_1| for U uniform in the unit ball.
+        """The mean absolute value E|X_i| of one coordinate, scale·E|U_1|·Σ π_j edge_j.
 
-        E|U_1| = (d/(d + 1)) Γ(d/2)/(√π Γ((d + 1)/2)).
+        U_1 is a coordinate of a uniform point of the unit ball, and E|U_1| =
+        (d/(d + 1)) Γ(d/2)/(√π Γ((d + 1)/2)).
         """
         d = self.dimension
         unit = d / (d + 1) / (math.sqrt(math.pi) * gamma_ratio(d / 2))
         return float(self.scale) * float(self.ball_masses @ self.steps.float_edges) * unit
 
 
-# Sums over the steps of a staircase: Σ_k e^(−εk)(k + a)^j, in logarithms.
+# Sums over the steps of a staircase: Σ_k e^(−decay·k) (k + first)^power, in logarithms.
 
 
 SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
@@ -133,11 +150,10 @@ NEGLIGIBLE = 45.0  # terms and tails below e^−45 of the largest are omitted
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
     """Convert the decay of a staircase in R^dimension to an exact number.
 
-    The staircase's moments take the sums Σ_k e^(−decay·k) (k + a)^j for `powers` values of j up to
-    about `dimension`.
-
-    Raises InvalidArgument for a decay so small, compared with the dimension, that these sums are
-    too long. Then a staircase has the same error as the exponential law, to all digits.
+    The staircase's moments take `powers` sums of `log_step_sums`, with powers up to about
+    `dimension`. Raises InvalidArgument for a decay so small, compared with the dimension, that
+    these sums are too long. Then a staircase has the same error as the exponential law, to all
+    digits.
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
@@ -152,17 +168,18 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
 
 
 def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
-    """The approximate number of terms in all sums of `step_decay`."""
+    """The approximate number of terms in all sums that a staircase's moments take."""
     low, high = _window(0.0, float(decay), dimension)
     return powers * (high - low)
 
 
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
-    """The range of k outside which terms e^(−εk) (k + a)^j are at most e^−45 of the largest term.
+    """The integers low and high that bound the terms of `_log_sum` that matter: low <= k < high.
 
-    Let ε = decay, a = first, j = power and x = ε(k + a). x^j e^(−x) is largest at x = j. On the
-    left it falls at least like a normal density of variance j, and on the right like a normal
-    density of variance j + 45. If εa > j, it falls from the first term on.
+    Other terms are at most e^−45 of the largest. A term is proportional to x^power e^(−x), with
+    x = decay·(k + first), which is largest at x = power. On the left it falls at least like a
+    normal density of variance `power`, and on the right like a normal density of variance
+    power + 45. If decay·first > power, it falls from the first term on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -171,9 +188,10 @@ def _window(first: float, decay: float, power: int) -> tuple[int, int]:
 
 
 def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The logarithms of (1 − q) Σ_{k>=0} q^k (k + a)^j for each j in `powers`.
+    """The logarithms of the means of (k + first)^power, for each power in `powers`.
 
-    Here q = e^(−decay) and a = first. All terms are positive, so nothing cancels.
+    The integer k >= 0 is geometric: its probability is (1 − q) q^k, with q = e^(−decay). All terms
+    of the mean are positive, so nothing cancels.
 
     >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
     array([ 0.      , -0.420806])
@@ -187,10 +205,7 @@ _MOST_POWER = 200  # the largest power; its coefficients are floats, at quadrati
 
 
 def _log_sum(first: float, decay: float, power: int) -> float:
-    """The logarithm of Σ_{k>=0} q^k (k + a)^j, by the fastest accurate formula.
-
-    q, a and j are as in `log_step_sums`.
-    """
+    """The logarithm of Σ_{k>=0} e^(−decay·k) (k + first)^power, by the fastest accurate formula."""
     low, high = _window(first, decay, power)
     if high - low <= _MANY_TERMS:
         return _log_sum_of_terms(first, decay, power)
@@ -202,18 +217,22 @@ def _log_sum(first: float, decay: float, power: int) -> float:
 
 
 def _log_ripple(decay: float, power: int) -> float:
-    """The ln of the relative distance of Σ_{k>=0} f(k + a) from ∫ f, up to a factor; 0 <= a <= 1.
+    """Estimate the relative error of replacing a sum by an integral; returns its logarithm.
 
-    f(x) = x^j e^(−εx) has the Fourier transform j!/(ε + 2πin)^(j+1). By Poisson's summation formula
-    the sum is the transform at n = 0, which is ∫ f, plus ripples. The largest are at n = ±1.
+    The sum is Σ_{k>=0} f(k + first), 0 <= first <= 1, and the integral ∫ f over x >= 0, for
+    f(x) = x^power e^(−decay·x). At the frequency n, the Fourier transform of f is
+    power!/(decay + 2πin)^(power + 1). By Poisson's summation formula the sum is the transform at
+    n = 0, which is the integral, plus ripples. The largest are at n = ±1. A constant factor is left
+    out.
     """
     return -(power + 1) / 2 * math.log1p((2 * math.pi / decay) ** 2)
 
 
 def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
-    """The result of `_log_sum` by the binomial theorem, from the sums at a = 0.
+    """The result of `_log_sum` by the binomial theorem, from the sums for first = 0.
 
-    The sum is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, with b_i of `_scaled_power_sums`.
+    With the numbers b_i of `_scaled_power_sums`, the sum is
+    power!·decay^(−power)·Σ_i b_i (first·decay)^(power − i)/(power − i)!.
     """
     sums = np.log(_scaled_power_sums(decay, power))
     if first > 0:
@@ -229,10 +248,11 @@ def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
 
 @lru_cache(maxsize=16)  # a search tries many first steps at one decay
 def _scaled_power_sums(decay: float, power: int) -> NDArray[np.float64]:
-    """The sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power; q = e^(−decay), 0⁰ = 1.
+    """The scaled sums b_n = (decay^n/n!) Σ_{k>=0} q^k k^n, where q = e^(−decay) and 0⁰ = 1.
 
-    As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!)
-    b_{n−i}; all terms are positive.
+    They are floats of shape (power + 1,), for n = 0 … power. For n >= 1 the sum equals
+    q Σ_{k>=0} q^k (k + 1)^n, so that b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!) b_{n−i}. All terms are
+    positive.
     """
     sums = np.empty(power + 1)
     sums[0] = -1 / math.expm1(-decay)
@@ -256,7 +276,7 @@ def _log_sum_of_terms(first: float, decay: float, power: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """A density ∝ weight_j · e^(−decay·level_j) where edge_j <= |x| < edge_{j+1}, and 0 beyond.
+    """A symmetric density in steps: proportional to height_j for edge_j <= |x| < edge_{j+1}.
 
     The n + 1 `edges` increase from 0; `weights` and `levels` have n entries. Edges, weights and
     decay are rational, so it is known exactly which edges of two shifted copies coincide.
@@ -274,10 +294,11 @@ class Steps:
         return weights and all(a <= b for a, b in pairwise(self.levels))
 
     def overlay(self, shift: Fraction) -> Iterator[tuple[Fraction, int, int | None]]:
-        """Yield (width, i, k) for the pieces where the densities of X and X + shift are constant.
+        """Yield (width, i, k) for each piece on which this density and its copy are constant.
 
-        i is the step of X's density, and k the step of the other density, or None where the other
-        is 0. Pieces where X's density is 0 are omitted. Rationals decide which edges coincide.
+        The copy is moved by `shift`. i is the step of this density, and k the step of the copy, or
+        None where the copy is 0. Pieces where this density is 0 are omitted. Rationals decide which
+        edges coincide.
         """
         ends = (*(-edge for edge in reversed(self.edges[1:])), *self.edges)
         n = len(self.weights)
@@ -294,11 +315,11 @@ class Steps:
                 start = stop
 
     def worst_shifts(self, limit: Fraction) -> tuple[Fraction, ...]:
-        """Shifts in (0, limit], one of which is the worst of all v with |v| <= limit.
+        """Shifts in (0, limit], one of which has the largest δ of all shifts up to `limit`.
 
         If the density never increases away from 0, the worst shift is `limit` (theory/noise.md §1).
-        Otherwise δ is affine in v between shifts at which edges of the two copies meet, since the
-        widths of the pieces are affine in v.
+        Otherwise δ is affine in the shift between shifts at which edges of the two copies meet,
+        since the widths of the pieces are affine in the shift.
         """
         if self.falls:
             return (limit,)
@@ -307,7 +328,7 @@ class Steps:
 
     @cached_property
     def masses(self) -> NDArray[np.float64]:
-        """The probabilities P(edge_j <= |X| < edge_{j+1}), as floats of shape (n,)."""
+        """The probabilities of the n steps, both sides of 0 together, as floats of shape (n,)."""
         heights = np.array([float(weight) for weight in self.weights])
         heights *= np.exp(-float(self.decay) * np.array(self.levels, dtype=float))
         masses = heights * np.diff(self.float_edges)
@@ -315,7 +336,7 @@ class Steps:
 
     @cached_property
     def float_edges(self) -> NDArray[np.float64]:
-        """The edges, as floats of shape (n + 1,)."""
+        """The n + 1 edges, as floats of shape (n + 1,)."""
         return np.array([float(edge) for edge in self.edges])
 
 
@@ -326,7 +347,7 @@ class StepNoise(Noise):
 
     @cached_property
     def steps(self) -> Steps:
-        """The density of X/scale, apart from the atom."""
+        """The density of the noise, in units of its scale and without the atom."""
         return self._steps()
 
     @abstractmethod
@@ -334,11 +355,14 @@ class StepNoise(Noise):
         """Compute the density that `steps` caches."""
 
     def fall_within(self, steps: int) -> Fraction:
-        """Ln of the largest ratio of two densities at most `steps` steps apart."""
+        """Ln of the largest ratio of the densities on two steps that are at most `steps` apart.
+
+        It holds for equal weights and the levels 0, 1, 2, ….
+        """
         return self.steps.decay * min(steps, max(self.steps.levels))
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln of the step at |x|/scale, normalised; −inf beyond the last step.
+        """The logarithm of the density at `x`; −inf beyond the last step.
 
         The steps have the mass 1 − atom; the atom itself has no density.
         """
@@ -359,7 +383,7 @@ class StepNoise(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """E|X|: Σ mass_j (a + b)/2 over the steps [a, b), times scale·(1 − atom)."""
+        """The mean |X|: scale·(1 − atom) times Σ mass_j (a + b)/2 over the steps [a, b)."""
         a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
         spread = float(self.steps.masses @ (a + b)) / 2
         return float(1 - self.atom) * float(self.scale) * spread
@@ -371,10 +395,10 @@ class StepNoise(Noise):
 def nearest_cells(
     noise: Noise, x: ArrayLike, *, cells: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Each |x| as a multiple of scale/cells, rounded to an integer, and flags for exact ones.
+    """Express each |x| in cells of width scale/cells, rounded to integers.
 
-    A multiple counts as exact if it is within 1e-9·(1 + n) of its integer n. Both arrays have the
-    shape of `x` without the last axis.
+    Returns these integers, and flags that are True if x lies on the lattice: within 1e-9·(1 + n)
+    cells of its integer n. Both arrays have the shape of `x` without the last axis.
     """
     lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
     cells_from_zero = lengths * (cells / float(noise.scale))
@@ -385,9 +409,9 @@ def nearest_cells(
 
 # The steps of a truncated staircase, shared by all truncated staircases for vectors.
 #
-# notation: γ = gamma in (0, 1], R = radius > 0, ε = decay >= 0. In units of the scale the density
-# is ∝ e^(−εk) between the edges γ + k − 1 and γ + k, k = 0, 1, …, up to the last edge R, and 0
-# beyond.
+# In units of the scale the density is ∝ e^(−decay·k) between the edges gamma + k − 1 and gamma + k,
+# k = 0, 1, …, up to the last edge `radius`. It is 0 beyond. gamma is in (0, 1], radius is positive
+# and decay is not negative.
 
 
 MAX_STEPS = 20_000  # a proof evaluates each step
@@ -410,7 +434,10 @@ DECAY = takes(
 
 
 def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> RadialSteps:
-    """The steps of a truncated staircase: edges γ, γ + 1, … below R, and R, with their heights."""
+    """The steps of a truncated staircase, each e^−decay times as high as the step before.
+
+    The edges are gamma, gamma + 1, … below the radius, and the radius itself.
+    """
     count = max(0, math.ceil(radius - gamma))
     edges = (*(gamma + j for j in range(count)), radius)
     return RadialSteps(
@@ -422,7 +449,10 @@ def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> Ra
 
 
 def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
-    """Enclose P(J <= j) for the balls j of the mixture; the last is exactly 1."""
+    """Enclose the sums π_0 + … + π_j of the balls' probabilities; the last is exactly 1.
+
+    A sampler chooses a ball by comparing a uniform number with these sums.
+    """
     heights = [
         ball(weight) * ball(-steps.decay * level).exp()
         for weight, level in zip(steps.weights, steps.levels, strict=True)

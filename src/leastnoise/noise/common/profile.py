@@ -1,4 +1,10 @@
-"""δ(ε) and quantiles in floats, for several kinds of noise and for searches outside `noise`."""
+"""δ(ε) and quantiles in floats, for several kinds of noise and for searches outside `noise`.
+
+Notation: d is the dimension, σ the scale of the noise and Δ the length of the shift. W is a
+coordinate of a uniform direction in R^d, w a cosine, a = (d − 1)/2, B(·, ·) the beta function and
+I_h(·, ·) the regularised incomplete beta function. φ and Φ are the standard normal density and
+distribution function, L is the privacy loss, and θ the angle that determines L for l2 noise.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +28,10 @@ from leastnoise.numerics.searches import IncreasingRoot
 
 # Caps and slabs of a sphere: the law of a coordinate W of a uniform direction, as polynomials.
 #
-# notation: a = (dimension−1)/2, which is whole or half of an odd number, and w a cosine. The
-# density of W is ∝ (1−w²)^(a−1), so P(W > w) = I_((1−w)/2)(a, a) and P(|W| < w) = I_(w²)(½,
-# a), incomplete beta functions. All terms are positive: nothing cancels. scipy.special, which takes
-# 0.2 s to import, serves the dimensions that need hundreds of terms.
+# The density of W is ∝ (1−w²)^(a−1), so P(W > w) = I_h(a, a) with h = (1−w)/2, and P(|W| < w) =
+# I_y(½, a) with y = w². a is whole or half of an odd number. All terms are positive: nothing
+# cancels. scipy.special, which takes 0.2 s to import, serves the dimensions that need hundreds of
+# terms.
 
 
 Floats = NDArray[np.float64]
@@ -37,9 +43,10 @@ SMALL_TERM = 1e-18  # a series ends with a term this small, relative to its larg
 
 
 def cap(dimension: int, half: Floats) -> Floats:
-    """The probability P(W > w) of a cap, for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
+    """The probability P(W > w) that a uniform direction falls into a cap; dimension >= 2.
 
-    W is a coordinate of a uniform direction.
+    W is the direction's first coordinate, and w follows from `half` = (1 − w)/2 in [0, ½]. The
+    result has the shape of `half`.
 
     >>> cap(3, np.array([0.0, 0.25, 0.5])).tolist()
     [0.0, 0.25, 0.5]
@@ -58,9 +65,10 @@ def cap(dimension: int, half: Floats) -> Floats:
 
 
 def slab(dimension: int, cosine: Floats) -> Floats:
-    """The probability P(|W| < w) of a slab, for w = `cosine` in [0, 1]; dimension >= 3.
+    """The probability P(|W| < w) that a uniform direction falls into a slab; dimension >= 3.
 
-    W is a coordinate of a uniform direction.
+    W is the direction's first coordinate, and w = `cosine` is in [0, 1]. The result has the shape
+    of `cosine`.
 
     >>> slab(3, np.array([0.0, 0.25, 1.0])).round(9).tolist()
     [0.0, 0.25, 1.0]
@@ -81,7 +89,7 @@ def slab(dimension: int, cosine: Floats) -> Floats:
 
 
 def _horner(coefficients: tuple[float, ...], x: Floats) -> Floats:
-    """The value of a polynomial with these coefficients, from the highest power down."""
+    """The value at `x` of a polynomial with these coefficients, from the highest power down."""
     total = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         total *= x
@@ -91,20 +99,20 @@ def _horner(coefficients: tuple[float, ...], x: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _whole(a: int) -> tuple[float, ...]:
-    """The binomial coefficients of I_h(a, a) for an integer a, from the largest j down.
+    """The coefficients of I_h(a, a)/h^a in powers of 1 − h, from the highest power down; integer a.
 
-    I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j is the probability that at least a of 2a−1 trials
-    succeed.
+    For an integer a, I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j, with binomial coefficients C. It
+    is the probability that at least a of 2a−1 independent trials succeed, each with probability h.
     """
     return tuple(float(math.comb(a - 1 + j, j)) for j in reversed(range(a)))
 
 
 @lru_cache(maxsize=16)
 def _broken(dimension: int) -> tuple[float, ...]:
-    """The coefficients of I_h(a, a) for half-integers a that matter at h = ½, from the last down.
+    """The coefficients of I_h(a, a) in powers of h that matter for h <= ½, the last first.
 
-    I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n. The factor 4^a is left
-    to the caller, who computes (4h(1−h))^a.
+    They serve the half-integers a of even dimensions: I_h(a, a) is (4h(1−h))^a times their series,
+    since I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n.
     """
     a = (dimension - 1) / 2
     return _series(_log_norm(dimension) - math.log(2 * a), top=2 * a, bottom=a + 1, at=0.5)
@@ -112,16 +120,17 @@ def _broken(dimension: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def _middle(dimension: int, places: int) -> tuple[float, ...]:
-    """The coefficients of I_y(½, a) that matter for y <= 2^(1−places), from the last down.
+    """The coefficients of I_y(½, a) in powers of y that matter, the last first.
 
-    I_y(½, a) = 2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
+    They matter for y <= 2^(1−places). I_y(½, a) is √y (1−y)^a times their series, since it is
+    2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
     """
     log_norm = math.log(2) + _log_norm(dimension)
     return _series(log_norm, top=dimension / 2, bottom=1.5, at=2.0 ** (1 - places))
 
 
 def _log_norm(dimension: int) -> float:
-    """The number −ln B(½, a) = −ln(2^(2a−1) B(a, a)), a = (dimension − 1)/2."""
+    """The factor of both series in logarithms, −ln B(½, a) = −ln(2^(2a−1) B(a, a))."""
     return log_gamma_ratio((dimension - 1) / 2, 0.5) - math.log(math.pi) / 2
 
 
@@ -147,13 +156,12 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """The value of ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14.
+    """The logarithm of δ(ε) of Gaussian noise, to about 1e-14; −∞ for δ = 0.
 
-    notation: μ = shift_ratio = Δ/σ.
-
-    The textbook difference Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, loses all digits for small μ. It
-    equals ∫₀^∞ φ(t+x)(1 − e^(−μx)) dx (the expectation of (1 − e^(ε−L))₊ over the privacy loss L),
-    whose integrand is positive; this integral is computed.
+    `shift_ratio` is μ = Δ/σ, the shift in standard deviations. The textbook difference Φ(−t) −
+    e^ε Φ(−t−μ), with t = ε/μ − μ/2, loses all digits for small μ. It equals the integral of
+    φ(t+x)(1 − e^(−μx)) over x >= 0, which is the mean of (1 − e^(ε−L))₊. This integral is computed,
+    since its integrand is positive.
     """
     mu = shift_ratio
     t = epsilon / mu - mu / 2
@@ -178,9 +186,9 @@ _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
 
 
 def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
-    """The t with tail(t) = outside, for a decreasing tail; searched in ln t.
+    """Return the point at which a decreasing tail equals `outside`, searched in its logarithm.
 
-    Raises NumericalFailure if the search fails, since every law has such a t.
+    Raises NumericalFailure if the search fails, since every law has such a point.
     """
 
     def f(log_t: float) -> float:
@@ -195,7 +203,11 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
 
 
 def step(noise: StepNoise, outside: float) -> float:
-    """A quantile of a step density: linear interpolation of the distribution between the edges."""
+    """The magnitude, in scales, that step noise exceeds with probability `outside`.
+
+    It interpolates the distribution of the magnitude linearly between the edges. It is 0 if the
+    atom at 0 has at least the remaining probability.
+    """
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
@@ -203,9 +215,9 @@ def step(noise: StepNoise, outside: float) -> float:
 
 # δ(ε) of the l2 mechanism: one integral over the angle (theory/noise.md §6).
 #
-# The privacy loss of x under a shift of length Δ is cos θ · Δ/σ for an angle θ in (0, π) with
-# density p(θ) ∝ e^(z cos θ) sin^(2ν)θ (1 + r sin²θ).  notation: a = Δ/σ, z = a/2, ν = (d−2)/2, ρ_ν
-# = K_ν(z)/K_{ν+1}(z) of modified Bessel functions, r = (z/2)ρ_ν/(ν+½).
+# The privacy loss of an output under a shift of length Δ is (Δ/σ) cos θ for an angle θ in (0, π)
+# with density p(θ) ∝ e^(z cos θ) sin^(2ν)θ (1 + r sin²θ). Here z = Δ/2σ, ν = (d−2)/2, ρ_ν =
+# K_ν(z)/K_{ν+1}(z) is a ratio of modified Bessel functions, and r = (z/2)ρ_ν/(ν+½).
 
 
 _Angles = NDArray[np.float64] | np.float64
@@ -216,9 +228,9 @@ _SPHERICAL_LAPLACE_CUT = 140.0  # twice the exponent at which an integrand is dr
 def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
     """Return ln δ(ε) of the l2 mechanism to about 1e-13, dimension >= 2; −inf for excess <= 0.
 
-    With a = Δ/σ and the density p of the angle θ, δ = ∫₀^θ₀ (1 − e^(ε − a cos θ)) p(θ) dθ, cos θ₀ =
-    ε/a. The argument is `excess` = a − ε instead of a, since near the pure guarantee (excess = 0)
-    all digits of δ are in this difference.
+    The largest loss is the shift in scales, Δ/σ, and `excess` is Δ/σ − ε. Near the pure guarantee
+    (excess = 0) all digits of δ are in this difference. δ is the integral of 1 − e^(ε−L) over the
+    density of the angle θ, from 0 to the angle at which the loss L = (Δ/σ) cos θ equals ε.
     """
     if excess <= 0:
         return -math.inf
@@ -238,7 +250,10 @@ def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float
 
 @dataclass(frozen=True, kw_only=True)
 class _AngleLaw:
-    """The density p of the angle θ for z = Δ/2σ, always relative to its value at some angle."""
+    """The density of the angle θ for z = Δ/2σ, always relative to its value at some angle.
+
+    It is ∝ e^(z cos θ) sin^(d−2)θ (1 + r sin²θ), and `mode` is the angle near its peak.
+    """
 
     dimension: int
     z: float
@@ -249,8 +264,8 @@ class _AngleLaw:
     def of(cls, *, dimension: int, z: float) -> _AngleLaw:
         """The law for this dimension and z.
 
-        The stored mode is where e^(z cos θ) sin^m θ is largest, m = d−1: cos θ = 2z/(m + √(m² +
-        4z²)).
+        The stored mode is the angle at which e^(z cos θ) sin^m θ is largest, for m = d − 1. There
+        cos θ = 2z/(m + √(m² + 4z²)).
         """
         m = dimension - 1
         return cls(
@@ -263,7 +278,7 @@ class _AngleLaw:
     def rule(
         self, centre: float, *, lower: float, upper: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a quadrature rule for the part of [lower, upper] that matters.
+        """Return angles and weights of a quadrature rule for what matters of [lower, upper].
 
         There the log density is within half of _SPHERICAL_LAPLACE_CUT of its value at `centre`, by
         a second-order model. To the left of the centre (towards 0) the curvature only grows. To the
@@ -290,7 +305,7 @@ class _AngleLaw:
         )
 
     def log_ratio(self, theta: _Angles, reference: float) -> _Angles:
-        """Return ln(p(θ)/p(reference))."""
+        """Return ln of the density at `theta` divided by the density at `reference`."""
         sine, reference_log = math.sin(reference), log_sine(np.float64(reference))
         tilt = 2 * self.z * np.sin((reference + theta) / 2) * np.sin((reference - theta) / 2)
         shape = np.log1p(self.r * np.sin(theta) ** 2) - math.log1p(self.r * sine**2)
@@ -300,9 +315,9 @@ class _AngleLaw:
 
 
 def log_sine(theta: _Angles) -> _Angles:
-    """The logarithm of sin θ = 1 − 2s²/(1 + s²), s = tan(π/4 − θ/2), accurate near π/2, too.
+    """The logarithm of sin θ, accurate near π/2, too; from s = tan(π/4 − θ/2).
 
-    numpy's sin and cos take five times as long as its tan.
+    sin θ = 1 − 2s²/(1 + s²). numpy's sin and cos take five times as long as its tan.
     """
     square = np.tan(np.pi / 4 - theta / 2) ** 2
     missing = 2 * square / (1 + square)
@@ -313,7 +328,7 @@ def log_sine(theta: _Angles) -> _Angles:
 
 
 def bessel_ratio(twice_order: int, z: float) -> float:
-    """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, K the modified Bessel function.
+    """Return the ratio ρ_ν = K_ν(z)/K_{ν+1}(z) of modified Bessel functions, for ν = twice_order/2.
 
     It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an
     error by ρ_ν ρ_{ν+1} < 1. So any value in [0, 1] some orders below ν is a good start. For a
@@ -340,14 +355,15 @@ def bessel_ratio(twice_order: int, z: float) -> float:
 
 # δ(ε) of a spherical step density: volumes of balls outside other balls (theory/noise.md §1, §2).
 #
-# notation: f the density, c = e^ε, v the shift, t = |v| in scales. By layer cake
-# δ = ∫ (f − c f(·−v))₊ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du. Both sets are balls, of radii a and b
-# with centres t apart, and change only where u passes a height h_j of f or a height c·h_k: δ is a
-# sum of at most 2n positive terms. Equal heights are recognised exactly: nothing cancels.
+# Here f is the density, in n steps, c = e^ε, v the shift, t = |v| in scales, and λ the volume. By
+# layer cake δ = ∫ (f − c f(·−v))₊ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du. Both sets are balls, of
+# radii a and b with centres t apart, and change only where u passes a height h_j of f or a height
+# c·h_k: δ is a sum of at most 2n positive terms. Equal heights are recognised exactly: nothing
+# cancels.
 
 
 def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> float:
-    """Return ln δ(ε) under shifts up to `shift`; −inf where δ is exactly 0.
+    """Return ln δ(ε) of a spherical step density under shifts up to `shift`; −inf for δ = 0.
 
     Its error is about 1e-15 times radius/shift. The density never rises with the radius, so the
     longest shift is the worst.
@@ -374,7 +390,10 @@ def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction
 @final
 @dataclass(frozen=True, kw_only=True)
 class _LevelHeight:
-    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`."""
+    """The height weight·e^exponent of a step of the density.
+
+    If `shifted`, it is a step of the shifted density times e^ε.
+    """
 
     weight: int
     exponent: Fraction
@@ -392,9 +411,11 @@ class _LevelHeight:
 
 
 def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int, int]]:
-    """Return triples (ln Δu, i, k), for the ranges of u in which both level sets are constant.
+    """Return the ranges of heights in which the level sets of both densities are constant.
 
-    A range has the length Δu. In it {f ≥ u} has the radius edge_i, and {c·f(·−v) ≥ u} edge_k.
+    A range is a triple of the logarithm of its length and two indices i and k. At its heights, the
+    level set of the density f is a ball of radius edges[i]. The level set of the shifted density
+    times e^ε is a ball of radius edges[k].
     """
     pairs = list(zip(steps.weights, steps.levels, strict=True))
     ours = [_LevelHeight(weight=w, exponent=-steps.decay * k, shifted=False) for w, k in pairs]
@@ -418,15 +439,15 @@ def _lower_last(height: _LevelHeight, other: _LevelHeight) -> int:
 
 
 def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
-    """Return the share of a ball of radius a that is outside a ball of radius b >= a.
+    """Return the share of a ball of radius a that is outside a ball of radius b >= a, elementwise.
 
-    Their centres are t = `shift` apart, in d = `dimension` dimensions.
-
-    The spheres meet in a plane at the distance α = (a² − b² + t²)/(2t) from the first centre, at
-    the cosines α/a and (t−α)/b. The result is the part of the first ball before that plane minus
-    the part of the second ball. If α <= 0, both parts are caps of balls; their volumes follow from
-    caps of a sphere in d + 2 dimensions. Otherwise each part is the ball minus a cap, computed from
-    slabs if both are nearly half balls. The error is a few 1e-16·b/t.
+    Their centres are t = `shift` apart, in d = `dimension` dimensions. The spheres meet in a plane
+    at the distance α = (a² − b² + t²)/(2t) from the first centre, at the cosines α/a and (t−α)/b.
+    The result is the part of the first ball before that plane minus the part of the second ball,
+    relative to the first ball. The second part is a cap of its ball. So is the first if α <= 0;
+    otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere in d + 2
+    dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs replace the
+    caps. The error is a few 1e-16·b/t.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

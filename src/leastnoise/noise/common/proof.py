@@ -1,4 +1,8 @@
-"""Enclosures of δ(ε) that several kinds of noise share, and the limits on the work of a proof."""
+"""Enclosures of δ(ε) that several kinds of noise share, and the limits on the work of a proof.
+
+Notation: Φ is the standard normal distribution function. Balls are intervals of python-flint that
+certainly contain the exact value.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,10 @@ from leastnoise.noise.question import Releases
 
 
 def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
-    """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, for a shift by μ > 0 standard deviations.
+    """Enclose δ(ε) of Gaussian noise under a shift of `mu` > 0 standard deviations.
 
-    This is Theorem 8 of Balle & Wang (2018). Its terms cancel, which takes more precision.
+    δ(ε) = Φ(−t) − e^ε Φ(−t−μ), with μ = `mu` and t = ε/μ − μ/2, by Theorem 8 of Balle & Wang
+    (2018). The terms cancel, which takes more precision.
     """
     e = ball(epsilon)
     t = e / mu - mu / 2
@@ -32,7 +37,7 @@ def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
 def delta_of_excess(excess: Fraction) -> arb:
     """Enclose δ(ε) of Laplace noise, 1 − e^(−excess/2); exactly 0 for excess <= 0.
 
-    `excess` is shift/b − ε, the largest loss minus ε.
+    `excess` is the largest loss, which is the shift in scales, minus ε.
     """
     return -ball(-excess / 2).expm1() if excess > 0 else arb(0)
 
@@ -41,17 +46,23 @@ def delta_of_excess(excess: Fraction) -> arb:
 
 
 def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
-    """The largest loss of a law of density ∝ e^(−‖x‖/scale): the shift in scales."""
+    """The largest loss of noise whose density at x is ∝ e^(−‖x‖/scale): the shift in scales."""
     return shift / noise.scale
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of steps of width `scale`, whose heights fall by equal ratios."""
+    """The largest finite loss of step noise.
+
+    Steps are as wide as the scale of the noise, and their heights fall by equal ratios.
+    """
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """A bound on the finite losses: ln of the ratio of the highest to the lowest step."""
+    """A bound on the finite losses at any shift: ln of the ratio of the highest to the lowest step.
+
+    Steps of height 0 do not count.
+    """
     del shift
     weights = [weight for weight in noise.steps.weights if weight]
     log_ratio = Fraction(float_above((ball(max(weights)) / ball(min(weights))).log()))
@@ -77,9 +88,9 @@ def most_steps(part: Releases, *, even: bool) -> int:
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """The reason why a proof isn't tried, if its `work` exceeds `most`; else None.
+    """The reason why a proof isn't tried if `work`, a measure of its time, exceeds `most`; or None.
 
-    `what` names the work.
+    `what` names the measure, such as "the number of edges".
     """
     if work <= most:
         return None

@@ -4,7 +4,10 @@ A family's record names the function that finds its law: `scale_alone`, `by_shar
 built from the functions below. An accountant, which comes with the question, decides if k draws of
 a law are private, so that no kind of noise imports it.
 
-notation: k = compositions; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ the budget's δ.
+Notation: k (`compositions`) is the number of releases, and q (`sampling_rate`) the probability of
+each row to be sampled. The gap of a law is ln(δ/δ₀), where δ is the proved bound for all k draws
+and δ₀ is the budget's δ. A law is private if its gap is at most 0. ε' and δ' are the budget of one
+release.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ _SHORTEST = 1e-4  # smallest first step in the logarithm of a factor
 class SeveralReleases(ABC):
     """A question about several releases, with an accountant that bounds the δ of all draws.
 
-    It asks for a law of `family` for a worst shift of 1, after any linear map of the query.
+    The question asks for a law of `family` whose worst shift is 1. A linear map of the query is
+    already applied to this shift.
     """
 
     family: type[Noise]
@@ -43,7 +47,7 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def one(self, question: Question) -> Noise:
-        """Fit the family for another `question`, about one release of all rows."""
+        """Return the family's law for another `question`, about one release of all rows."""
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
@@ -51,7 +55,7 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
-        """Enclose δ of all draws by moments of the loss; None if impossible.
+        """Enclose δ of all draws of `law` by moments of the loss; None if that is impossible.
 
         The relative width of the enclosure may be up to about `closest`.
         """
@@ -66,12 +70,12 @@ class SeveralReleases(ABC):
         return log_of(self.question.budget.delta)
 
     def one_at(self, budget: Budget) -> Noise:
-        """The law for one of the releases, which meets `budget` on its sample."""
+        """The law for one of the releases, which meets `budget` for the sample of this release."""
         return self.one(self.question.one_at(budget))
 
 
 def scale_alone(task: SeveralReleases) -> Noise:
-    """Fit a family whose only parameter is the scale.
+    """Fit a family whose only parameter is the scale to all releases, and return the law.
 
     Gaussian noise needs √k times the scale for one release, and noise at δ = 0 needs k times the
     scale for one release. For other families the scale is solved from the proved bound on δ, and is
@@ -95,10 +99,11 @@ def scale_alone(task: SeveralReleases) -> Noise:
 def by_share(
     task: SeveralReleases, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
 ) -> Noise:
-    """The best of the laws for one release at ε' = ε/factor and δ' = share·δ/k, over `shares`.
+    """Fit a family by its laws for one release, with ε' = ε/factor and δ' = share·δ₀/k.
 
-    The factor is the smallest at which all releases are private. Trying more shares would give
-    slightly less noise. At δ = 0 budgets add up, and the result is the law for ε/k.
+    For each of `shares`, the factor is the smallest at which all releases are private. The share
+    with the least loss is returned. Trying more shares would give slightly less noise. If the
+    budget has δ = 0, the result is the law for ε/k, since budgets add up.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
@@ -113,7 +118,7 @@ def by_share(
 
 
 def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
-    """The budget with ε/factor and share·δ."""
+    """The part of a budget that has its ε divided by `factor`, and its δ times `share`."""
     return Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
 
 
@@ -127,9 +132,10 @@ def find_law_of_best_share(
 ) -> Noise:
     """The law `law_at(factor, share)` for the best of `shares` and the smallest private factor.
 
-    `gap` replaces the task's gap if a kind of noise has a faster one. The best share is chosen on a
-    coarse lattice. By basic composition the law for ε/k and δ/k is private; for a tiny δ it is the
-    best.
+    `gap` replaces the task's gap if a kind of noise has a faster one; it takes a law and the points
+    per standard deviation of its lattice. The best share is chosen on a coarse lattice. By basic
+    composition the law for ε/k and δ₀/k is private, too. It is returned if it has less loss, as for
+    a tiny δ₀. The accuracy of ε' is `relative`.
     """
     loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap
@@ -173,11 +179,10 @@ def _pure_share(task: SeveralReleases) -> Noise:
 def find_least_factor(
     task: SeveralReleases, law: Noise, *, first: float, growth: float | None = None
 ) -> Fraction:
-    """The smallest factor by which `law` must be scaled for all releases.
+    """The smallest factor by which `law` must be scaled so that all releases are private.
 
     The search starts at `first`, which is below the factor or close to it. The first bracket ends
-    at `growth` times `first`. Without `growth`, it ends at q√k or 1.5 times `first`, whichever is
-    larger, for k samples at the rate q.
+    at `growth` times `first`. Without `growth`, it ends at max(q√k, 1.5) times `first`.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
@@ -199,7 +204,9 @@ def polish(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """A factor with gap <= 0 near the root, which is close to the root of `coarse`.
+    """A factor with gap <= 0 near the root of `gap`.
+
+    The search starts at `near`, the root of `coarse`, which is the gap on a coarse lattice.
 
     Newton's steps use the slope of `coarse`, which is cheap and almost equal to the slope of `gap`.
     They end on the private side if the next step would be shorter than `relative`. After three
@@ -227,11 +234,12 @@ def polish(
 def find_root(
     gap: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
 ) -> float:
-    """A factor with gap <= 0 near the root; the gap decreases.
+    """A factor with gap <= 0, at most about `relative` above the root of a decreasing gap.
 
-    It takes secant steps in the logarithm x of the factor, inside a bracket. Usually ln δ is nearly
-    linear in x; where ε is close to the largest loss of all releases, δ itself is. If secants of ln
-    δ stall, secants of δ are tried, and then the middle of the bracket.
+    The first bracket is [low, high]; it grows until it contains the root. The search takes secant
+    steps in the logarithm x of the factor, inside the bracket. Usually ln δ is nearly linear in x;
+    where ε is close to the largest loss of all releases, δ itself is. If secants of ln δ stall,
+    secants of δ are tried, and then the middle of the bracket.
     """
     left, right = _bracket(gap, low, high)
     last, before = (left, right) if left.x > math.log(low) else (right, left)
@@ -260,7 +268,7 @@ def find_root(
 @final
 @dataclass(frozen=True)
 class _Point:
-    """The point x of a search, with the gap at e^x."""
+    """A point of a search: x, the logarithm of a factor, and the gap at this factor."""
 
     x: float
     gap: float
@@ -271,12 +279,16 @@ class _Point:
 
     @property
     def over(self) -> float:
-        """The relative excess δ/δ₀ − 1."""
+        """The relative excess δ/δ₀ − 1 of the bound over the budget."""
         return math.expm1(min(self.gap, 700.0))
 
 
 def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_Point, _Point]:
-    """A point where the gap is above 0 and one where it isn't, by growing steps."""
+    """A point where the gap is above 0, and a point to its right where it isn't, by growing steps.
+
+    The steps start from [low, high]. Raises Refused if the gap is at most 0 at ever smaller
+    factors.
+    """
     first = _Point(math.log(low), gap(low))
     step = max(math.log(high / low), _SHORTEST)
     if first.gap > 0:
@@ -296,7 +308,7 @@ def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_P
 
 
 def _aim(x: float, f: float, other: float, g: float) -> float:
-    """The zero of the line through (x, f) and (other, g); NaN if it has no single zero."""
+    """The zero of the line through (x, f) and (other, g), two points; NaN unless it is unique."""
     if not (math.isfinite(f) and math.isfinite(g) and f != g):
         return math.nan
     return other - g * (other - x) / (g - f)

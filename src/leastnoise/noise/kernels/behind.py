@@ -5,8 +5,8 @@ more. So it takes little time to show that a search and a proof, which take seco
 smaller loss. For several releases only the proof takes seconds, and the search shows if it is worth
 while.
 
-notation: the centres of neighbouring kernels are 1, the sensitivity, apart; σ is the width of a
-kernel.
+Notation: σ is the standard deviation of a kernel. The centres of neighbouring kernels are 1 apart,
+which is the sensitivity.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def why_kernels_behind(question: Question, loss: float) -> str | None:
 
 
 def _why_all_behind(question: Question, loss: float) -> str | None:
-    """The reason why no law of kernels has less than `loss`; None if a law may have less."""
+    """The reason why no law of either family has less than `loss`; None if a law may have less."""
     if question.sampling_rate != 1 or not question.budget.delta:
         return None
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
@@ -109,10 +109,10 @@ def _loss_of_gaussian(question: Question, sigma: float) -> float:
 def _narrowest(question: Question) -> float:
     """A lower bound on the σ for which one release with two or more kernels meets the budget.
 
-    Let E = erfc(1/(4√2·σ)), the probability that a normal variable of standard deviation σ is
-    beyond ±¼. Let A be the points within ¼ of a kernel's centre. The noise X is in A with a
-    probability of at least 1 − E. X + ½ is in A with a probability of at most 2E (E, if the kernels
-    aren't cut off at 0). So δ >= 1 − E − 2e^ε E.
+    Let p = erfc(1/(4√2·σ)), the probability that a normal variable of standard deviation σ is
+    beyond ±¼. Let A be the points within ¼ of a kernel's centre. The noise is in A with a
+    probability of at least 1 − p. The noise plus ½ is in A with a probability of at most 2p (p, if
+    the kernels aren't cut off at 0). So δ >= 1 − p − 2e^ε p.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     most = (1 - delta) / (1 + 2 * math.exp(epsilon))
@@ -133,7 +133,7 @@ def _list_modes(question: Question) -> list[int]:
 
 
 def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> bool:
-    """True if a mixture with this loss may meet the budget: at `_TESTED_SHIFTS` it does.
+    """True if the mixture with this loss and number of modes meets the budget at `_TESTED_SHIFTS`.
 
     False, too, if its σ would be below `narrowest`, the smallest σ that may meet the budget.
     """

@@ -1,4 +1,10 @@
-"""Fits of Gaussian mixtures and of quasi-Gaussian noise."""
+"""Fits of Gaussian mixtures and of quasi-Gaussian noise.
+
+Notation: σ is the scale, which is the standard deviation of each kernel, K = `modes`, and the
+spacing is 1, the sensitivity. H is δ(ε) of a single shift, as a function of this shift, and δ is
+the budget's. A peak is a local maximum of H. Laws are searched by ln(1/σ), the logarithm of the
+longest shift in scales.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +55,12 @@ def check_proof(family: type[KernelNoise], question: Question, *, modes: int) ->
 def least_scale(
     law_with: Callable[[float], Kernels], question: Question, *, guess: float
 ) -> Fraction:
-    """The smallest σ at which δ is at most the budget's δ.
+    """The smallest σ at which H is at most the budget's δ at all shifts up to 1.
 
-    `law_with(σ)` is the law for a worst shift of 1, and δ decreases in σ. Let H be δ(ε) of a single
-    shift, as a function of this shift. The search starts at a σ that is too small, and follows the
-    highest peak of H to the σ where it meets the budget's δ. If another peak is higher there, it
-    follows that peak, and so on. `guess` is the start if H at the longest shift is below δ for
-    every σ.
+    `law_with(σ)` is the law in units of σ; its H decreases in σ. The search starts at a σ that is
+    too small, and follows the highest peak of H to the σ where it meets the budget's δ. If another
+    peak is higher there, it follows that peak, and so on. `guess` is the start if H at the longest
+    shift is below δ for every σ. Raises Refused if no σ is found.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
@@ -91,7 +96,10 @@ def _widen_slightly(log_ratio: float) -> Fraction:
 
 
 def narrowest_sigma(epsilon: Fraction) -> float:
-    """The approximate smallest σ if the longest shift is harmless; a formula fitted by eye."""
+    """The approximate smallest σ that meets the budget if the longest shift is harmless.
+
+    The formula is fitted by eye.
+    """
     return 1 / math.sqrt(6.5 + 2.3 * float(epsilon))
 
 
@@ -117,12 +125,12 @@ class _Problem:
         return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
 
     def peaks(self, log_ratio: float) -> Peaks:
-        """The peaks of H for the law with this ln(1/σ)."""
+        """The peaks of H for the law with this `log_ratio` = ln(1/σ)."""
         law = self.law_with(math.exp(-log_ratio))
         return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
 
     def root_of_end(self) -> float | None:
-        """The ln(1/σ) where H at the longest shift meets δ; None if H is below δ for every σ."""
+        """The ln(1/σ) at which H at the longest shift equals δ; None if H is below δ at every σ."""
 
         def over(log_ratio: float) -> float:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
@@ -134,11 +142,12 @@ class _Problem:
         return _SIGMA_ROOT.find(over, guess=-math.log(common_fit.gaussian(1, self.question.budget)))
 
     def end_of(self, peaks: Peaks, start: float) -> float:
-        """The ln(1/σ) where the highest of the `peaks` at `start` meets δ, or disappears.
+        """The ln(1/σ) at which a peak of H falls to δ, or disappears, as σ grows.
 
-        The peak is too high at `start`. The search takes secants of √(H/δ) − 1, which is nearly
-        linear: a peak ends where an island of {L > 0} ends (L as in `profile.crossings`), whose
-        area is quadratic in the distance.
+        The peak is the highest of the `peaks` at ln(1/σ) = `start`, where it is too high. The
+        search takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends
+        where an island of {L > 0} ends (L as in `profile.crossings`). The island's area is
+        quadratic in the distance from there.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -169,7 +178,7 @@ class _Problem:
         return here.at
 
     def excess(self, peaks: Peaks) -> float:
-        """The excess √(H/δ) − 1 of the highest peak."""
+        """The excess √(H/δ) − 1 of the highest peak, which is negative if it meets the budget."""
         return math.expm1(self.over(peaks.log_delta) / 2)
 
     def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
@@ -193,7 +202,10 @@ class _Problem:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _PeakPosition:
-    """A peak of H at ln(1/σ) = `at`: its shift relative to the longest, and √(H/δ) − 1."""
+    """A peak of H for the law with ln(1/σ) = `at`.
+
+    `share` is its shift, relative to the longest, and `excess` is √(H/δ) − 1 there.
+    """
 
     at: float
     share: float
@@ -219,11 +231,11 @@ MOST_MODES = 32
 def gaussian_mixture_search(question: Question) -> GaussianMixture:
     """The mixture with spacing 1, decay ε and the smallest loss, at its smallest σ.
 
-    `fixed` may set modes and decay. For fixed modes δ decreases in σ (see `GaussianMixture`), so
-    the smallest private σ is found by a root search. The search for K starts where the outermost
-    component has a weight below δ, since σ can't be small with fewer modes. From there K goes up
-    and down while the loss falls, up to MOST_MODES. If more modes might help, `limit_of` reports
-    that. Raises InvalidArgument for a fixed spacing.
+    The question's `fixed` may set modes and decay. For fixed modes, a larger σ leaks less (see
+    `GaussianMixture`), so the smallest private σ is found by a root search. The search for K starts
+    where the outermost component has a weight below δ, since σ can't be small with fewer modes.
+    From there K goes up and down while the loss falls, up to MOST_MODES. If more modes might help,
+    `limit_of` reports that. Raises InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(
@@ -249,10 +261,10 @@ def limit_of(law: GaussianMixture, question: Question) -> str | None:
 
 
 def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
-    """The smallest number of modes whose outermost kernel has a weight <= δ, at most MOST_MODES.
+    """The smallest K whose outermost kernel has a weight of at most δ, or MOST_MODES.
 
-    A shift by the spacing moves the outermost kernel to where the law has little mass. So δ is at
-    least about its weight.
+    A shift by the spacing moves the outermost kernel to where the law has little mass. So H at this
+    shift is at least about its weight.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):
@@ -273,7 +285,7 @@ class _Mixtures:
     fitted: dict[int, GaussianMixture] = field(default_factory=dict)
 
     def best_with(self, modes: int) -> GaussianMixture:
-        """The law with this number of modes and its smallest σ."""
+        """The law with this number of modes, at the smallest σ that meets the budget."""
         if modes not in self.fitted:
             self.fitted[modes] = GaussianMixture(
                 scale=least_scale(self._law_with(modes), self.question, guess=self._guess()),
@@ -284,7 +296,7 @@ class _Mixtures:
         return self.fitted[modes]
 
     def modes(self) -> list[int]:
-        """Numbers of modes that include the best: they go up and down while the loss falls."""
+        """Numbers of modes among which the best is; they go up and down while the loss falls."""
         start = _sufficient_modes(self.decay, self.question)
         candidates = [0, 1, start]
         helps = 1e-6  # the relative decrease of the loss that justifies a further mode
@@ -313,10 +325,10 @@ class _Mixtures:
 
 
 def quasi_gaussian_search(question: Question) -> QuasiGaussian:
-    """The law with spacing 1, decay ε and the smallest σ that meets δ at every shift.
+    """The quasi-Gaussian law with spacing 1, decay ε and the smallest σ that meets the budget.
 
-    `fixed` may set decay. The σ of Theorem 4.2 is sufficient but 32 % larger at ε = 2, δ = 0.25
-    (experiments/liu2026/theorem.py). Raises InvalidArgument for a fixed spacing.
+    The question's `fixed` may set decay. The σ of Theorem 4.2 is sufficient but 32 % larger at ε =
+    2, δ = 0.25 (experiments/liu2026/theorem.py). Raises InvalidArgument for a fixed spacing.
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(

@@ -1,4 +1,10 @@
-"""Gaussian mixtures and quasi-Gaussian noise: parameters, densities and moments."""
+"""Gaussian mixtures and quasi-Gaussian noise: parameters, densities and moments.
+
+Notation: X is a draw of the noise, f its density and E the expectation. σ (`scale`) is the standard
+deviation of each kernel, Δ (`spacing`) the distance of neighbouring kernels, and K = `modes`. The
+kernels k = −K … K have the centres m_k = kΔ and the weights w_k ∝ e^(−|k|·decay), which add up to
+1. φ and Φ are the standard normal density and distribution function.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +33,16 @@ MAX_MODES = 1000
 
 
 class KernelNoise(Noise):
-    """Noise for one number, density ∝ Σ_k e^(−|k|·decay) e^(−(x − k·spacing)²/2σ²), k = −K…K.
+    """Noise for one number whose density is a sum of Gaussian kernels at multiples of a spacing.
 
-    notation: σ = scale, K = modes, t = spacing/σ. If `folded`, the law is quasi-Gaussian: the sum
-    is over k = 0, 1 and x is replaced by |x|, so the density has a kink at 0.
+    The density at x is proportional to the sum of e^(−|k|·decay) e^(−(x − kΔ)²/2σ²) over k = −K …
+    K. If `folded`, the law is quasi-Gaussian: the sum is over k = 0, 1 and x is replaced by |x|, so
+    the density has a kink at 0.
 
-    Proofs and searches are the same for both, because the slope of ln f is (m(x) − x)/σ² with m
-    increasing. For a mixture, m(x) is the mean of the centres under their weights given x, and its
-    derivative is their variance over σ². For the folded law m is odd, and jumps up at 0.
+    Proofs and searches are the same for both, because the slope of ln f at x is (m(x) − x)/σ² with
+    an increasing function m. For a mixture, m(x) is the mean of the centres, each weighted by its
+    kernel's share of the density at x. Its derivative is the variance of the centres over σ². For
+    the folded law m is odd, and jumps up at 0.
     """
 
     folded: ClassVar[bool]
@@ -60,13 +68,13 @@ DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay >= 0"
 @final
 @record()
 class GaussianMixture(KernelNoise):
-    """The mixture Σ_k w_k N(k·spacing, scale²), w_k ∝ e^(−|k|·decay), k = −modes … modes.
+    """A mixture of Gaussians at equal distances, with weights that fall away from 0.
 
-    It is multimodal if σ is small compared with Δ, so the worst shift need not be the longest
-    (theory/noise.md §1c). For fixed spacing, decay and modes δ(ε) decreases in σ: a wider law is
-    this law plus an independent Gaussian, which is post-processing. It is never purely private.
-
-    notation: σ = scale, K = modes, Δ = spacing, m_k = kΔ.
+    It has 2K + 1 components: component k, k = −K … K, is normal with the mean kΔ and the standard
+    deviation σ, and has a weight ∝ e^(−|k|·decay). The law is multimodal if σ is small compared
+    with Δ, so the worst shift need not be the longest (theory/noise.md §1c). For fixed spacing,
+    decay and modes δ(ε) decreases in σ: a wider law is this law plus an independent Gaussian, which
+    is post-processing. It is never purely private.
 
     Args:
         scale: σ > 0, the standard deviation of each kernel.
@@ -98,7 +106,7 @@ class GaussianMixture(KernelNoise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of Σ_k w_k φ((x − m_k)/σ)/σ; see `Noise.log_density`."""
+        """The logarithm of the density at `x`, which is Σ_k w_k φ((x − m_k)/σ)/σ."""
         sigma = float(self.scale)
         points = points_of(x, dimension=self.dimension)[..., 0]
         k = np.arange(-self.modes, self.modes + 1)
@@ -122,7 +130,7 @@ class GaussianMixture(KernelNoise):
 
     @property
     def mean_abs(self) -> float:
-        """E|X| = Σ_k w_k [σ√(2/π) e^(−m_k²/2σ²) + m_k erf(m_k/σ√2)]."""
+        """The mean E|X|, which is Σ_k w_k [σ√(2/π) e^(−m_k²/2σ²) + m_k erf(m_k/σ√2)]."""
         sigma, spacing = float(self.scale), float(self.spacing)
 
         def mean_abs_of_mode(k: int) -> float:
@@ -138,7 +146,7 @@ class GaussianMixture(KernelNoise):
         return 1 + 2 * math.fsum(math.exp(-k * decay) for k in range(1, self.modes + 1))
 
     def _mean_over_modes(self, f: Callable[[int], float]) -> float:
-        """The mean Σ_k w_k f(|k|) over the modes."""
+        """The mean of f(|k|) over the kernels k, with their weights w_k."""
         decay = float(self.decay)
         sides = math.fsum(math.exp(-k * decay) * f(k) for k in range(1, self.modes + 1))
         return (f(0) + 2 * sides) / self._total_weight
@@ -150,13 +158,11 @@ class GaussianMixture(KernelNoise):
 @final
 @record()
 class QuasiGaussian(KernelNoise):
-    """Density ∝ e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²).
+    """Quasi-Gaussian noise: a Gaussian about 0 and, on each side, a Gaussian that is cut off at 0.
 
-    The law is a sum of a Gaussian about 0 and, on each side, a Gaussian about ±Δ that is cut off at
-    0. So the density has a kink at 0. The worst shift need not be the longest. The law is never
-    purely private. Unlike a mixture of Gaussians, it has no zCDP or GDP guarantee.
-
-    notation: σ = scale, Δ = spacing, w = e^(−decay), Φ = Φ(Δ/σ), C = 1 + 2wΦ.
+    The density at x is proportional to e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²). It has a kink
+    at 0. The worst shift need not be the longest. The law is never purely private. Unlike a mixture
+    of Gaussians, it has no zCDP or GDP guarantee.
 
     Args:
         scale: σ > 0, the standard deviation of each kernel.
@@ -187,7 +193,7 @@ class QuasiGaussian(KernelNoise):
     modes: int = derived(lambda _: 1, repr=False, compare=False)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of the sum of the two kernels at |x|, divided by √(2π)σC."""
+        """The logarithm of the density at `x`: the sum of both kernels at |x|, normalised."""
         sigma = float(self.scale)
         r, t = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / sigma, self._ratio
         total = np.logaddexp(-r * r / 2, -((r - t) ** 2) / 2 - float(self.decay))
@@ -195,7 +201,11 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def variance(self) -> float:
-        """The variance [σ² + 2w(Φ·(σ² + Δ²) + σΔ φ(Δ/σ))]/C, φ the normal density."""
+        """The variance [σ² + 2w(Φ(Δ/σ)·(σ² + Δ²) + σΔ φ(Δ/σ))]/C.
+
+        w = e^(−decay) is the weight of an outer kernel, and C = 1 + 2wΦ(Δ/σ) the mass of all
+        kernels.
+        """
         sigma, spacing, t = float(self.scale), float(self.spacing), self._ratio
         edge = sigma * spacing * math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
         outer = self._side * (sigma**2 + spacing**2) + edge
@@ -203,7 +213,11 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def mean_abs(self) -> float:
-        """E|X| = [√(2/π) σ (1 + w e^(−Δ²/2σ²)) + 2wΔΦ]/C."""
+        """The mean E|X|, which is [√(2/π) σ (1 + w e^(−Δ²/2σ²)) + 2wΔΦ(Δ/σ)]/C.
+
+        w = e^(−decay) is the weight of an outer kernel, and C = 1 + 2wΦ(Δ/σ) the mass of all
+        kernels.
+        """
         w, t = self._weight, self._ratio
         inner = math.sqrt(2 / math.pi) * float(self.scale) * (1 + w * math.exp(-t * t / 2))
         return (inner + 2 * w * float(self.spacing) * self._side) / self._mass
@@ -218,7 +232,7 @@ class QuasiGaussian(KernelNoise):
 
     @property
     def _side(self) -> float:
-        """The mass Φ(Δ/σ) of an outer kernel on its side of 0."""
+        """The mass of an outer kernel on its own side of 0, Φ(Δ/σ)."""
         return math.erfc(-self._ratio / math.sqrt(2)) / 2
 
     @property

@@ -1,12 +1,15 @@
 """Losses on a lattice for sums of Gaussian kernels, whose worst shift may change with ε.
 
-notation (as in `proof`): f the density, lengths in σ, w the step of the table of f, H(φ) the
-hockey-stick divergence at shift φ, α = e^ε. An item is the interval between two points of the
-table. On an item f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and
-q_k. So (f(y + φ) − αf(y))₊ is at most Σ(p_k − αq_k)₊B_k, and ∫B_k is a sixth of the item. Hence
-H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's width. Their sums are
-computed once. The two densities follow from the atoms by noise that is narrower than an item, so
-the bound is tight.
+Notation (as in `proof`): lengths are in units of σ, the width of a kernel. f is the density, w the
+step of the table of f, φ a shift, and α = e^ε. H(φ) is the hockey-stick divergence
+∫ max(0, f(y + φ) − αf(y)) dy, which is δ(ε) of this shift. P is the law of density f(y + φ), and Q
+the law of density f(y). An item is the interval of y between two points of the table.
+
+On an item f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So
+the positive part of f(y + φ) − αf(y) is at most the sum of max(0, p_k − αq_k)B_k, and ∫B_k is a
+sixth of the item. Hence H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's
+width. Their sums are computed once. The two densities follow from the atoms by noise that is
+narrower than an item, so the bound is tight.
 
 Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once: f(y + φ) > αf(y)
 is possible only on the items with the largest losses. The supremum over the shifts is the profile
@@ -55,7 +58,7 @@ _FARTHEST = 1024  # largest distance from 0 to the outermost kernel, in σ
 
 
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """A law of losses at −size·step … size·step whose δ is nowhere below the δ of `noise`.
+    """A law of losses at −size·step … size·step whose δ is at least the δ of `noise`, at every ε.
 
     Raises NotApplicable if shifts or kernels are too far apart.
     """
@@ -69,7 +72,7 @@ def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Los
 
 
 def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
-    """Atoms whose δ is nowhere above the δ of `noise` at one shift.
+    """Atoms whose δ is at most the δ of `noise` at one shift, for every ε.
 
     The chosen shift has the largest area under δ(ε) among the shifts that `upper` evaluates first.
     The bound holds for any shift and for any merging of outputs.
@@ -83,7 +86,10 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 
 
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass; the bounds hold for any value."""
+    """A loss beyond which finite losses have negligible mass.
+
+    The bounds of `upper` and `lower` hold for any value of it.
+    """
     with precision(BITS):
         loss = shifts_of(noise, shift).reach()
     if loss is None:
@@ -114,14 +120,17 @@ def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTabl
 
 
 def _left_out(table: DensityTable) -> float:
-    """An upper bound on the parts of f, w·f′ and w²·f″ that are cut off where kernels end."""
+    """An upper bound on what the table omits of f, w·f′ and w²·f″, because kernels are cut off."""
     return math.exp(-((table.far - 1) ** 2) / 2)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShiftLosses:
-    """The losses at one shift: atoms that bound H at every ε, and each item's largest e^loss."""
+    """The losses at one shift: atoms that bound H at every ε, and a bound on each item's losses.
+
+    `losses` are upper bounds on e^loss, one for each item; `row` is the table's row at the shift.
+    """
 
     shift: Fraction
     atoms: SortedAtoms
@@ -129,7 +138,7 @@ class ShiftLosses:
     row: Row
 
     def above(self, alphas: Floats) -> Floats:
-        """Upper bounds on H at the ε with e^ε >= alphas."""
+        """Upper bounds on H, one for each α in `alphas`; they hold for all ε with e^ε >= α."""
         return self.atoms.above(alphas) + LEFT_OUT
 
 
@@ -157,7 +166,7 @@ class Shifts:
 
     @cached_property
     def _long_row(self) -> Row:
-        """The row at shift 0 of a longer table: its parts are the rows at every multiple of w."""
+        """The row at shift 0 of a longer table; slices of it are the rows at the multiples of w."""
         return self._longer.row(Fraction(0))
 
     @cached_property
@@ -199,7 +208,10 @@ class Shifts:
         return [self.examine(shift) for shift in shifts]
 
     def supremum(self, alphas: Floats) -> Floats:
-        """Upper bounds on sup H over the shifts, at each ε >= 0."""
+        """Upper bounds on the supremum of H over the shifts, one for each α in `alphas`.
+
+        They hold for all ε >= 0 with e^ε >= α. The α are at least 1 and ascend.
+        """
         reached = np.max([look.above(alphas) for look in self._first], axis=0)
         open_ = [self._cell(left, right, alphas) for left, right in pairwise(self._first)]
         bound = reached
@@ -224,11 +236,11 @@ class Shifts:
         return np.minimum(np.minimum.accumulate(bound), 1.0)  # δ falls in ε
 
     def largest_area(self, alphas: Floats) -> Fraction:
-        """The shift with the largest area under H(ε), among the shifts of `_first`."""
+        """The shift in `_first` with the largest sum of H over the ε = ln α with α in `alphas`."""
         return max(self._first, key=lambda look: float(look.above(alphas).sum())).shift
 
     def reach(self) -> Fraction | None:
-        """A loss at which H is negligible; None if this loss is too large."""
+        """A loss that, used as ε, makes H negligible; None if no loss up to LONGEST_LOSS does."""
         grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
         bounds = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
         nothing = 2.0**-110  # losses at which H is smaller are moved to infinity
@@ -255,7 +267,7 @@ class Shifts:
         )
 
     def _cell(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> _LossCell:
-        """Bound H between two shifts, at most a step of the table apart."""
+        """Bound H between two shifts, at most a step of the table apart, for each α in `alphas`."""
         width = float(right.shift - left.shift) * (1 + 1e-9)
         at_left, at_right = left.above(alphas), right.above(alphas)
         rise, sag = np.abs(at_left - at_right), self.bend(left, right, alphas) * (width**2 / 2)
@@ -266,9 +278,10 @@ class Shifts:
         return _LossCell(left=left, right=right, bound=bound)
 
     def bend(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> Floats:
-        """An upper bound M on ∫ max(0, −f″(y + φ)) dy over {y: f(y + φ′) > αf(y)}.
+        """Upper bounds on how fast the slope of H falls between two shifts, for each α in `alphas`.
 
-        It holds for all φ and φ′ between the two shifts.
+        The bound is on ∫ max(0, −f″(y + φ)) dy over the y with f(y + φ′) > αf(y). It holds for all
+        shifts φ and φ′ between the two.
         """
         width = float(right.shift - left.shift) * (1 + 1e-9)
         fall = falls(
@@ -291,7 +304,7 @@ class Shifts:
 
 
 def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
-    """The coefficients on parts of items that are halved `times` times; shape (6, parts, items)."""
+    """Halve items `times` times; return the coefficients on the parts, shape (6, parts, items)."""
     both = np.stack([p, q], axis=1)[:, :, None]
     for _ in range(times):
         both = np.concatenate(split(both, np.array(0.5)), axis=2)
@@ -301,8 +314,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
     """Bounds on the masses of parts of items: lower bounds under P, and upper bounds under Q.
 
-    P has the density f(y + shift), and Q the density f(y). Parts with the bound 0 under P are left
-    out.
+    Parts with the bound 0 under P are left out.
     """
     table = _table(law, shift, beyond=14)
     row = table.row(shift)

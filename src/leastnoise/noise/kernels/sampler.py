@@ -38,7 +38,10 @@ def mixture_sampler(noise: GaussianMixture, grid: Fraction, entropy: Entropy) ->
 
 
 def _cumulative(noise: GaussianMixture) -> list[arb]:
-    """Enclose P(k <= j) for j = −K … K; the last is exactly 1."""
+    """Enclose the probabilities that the chosen kernel is one of the first j, j = 1 … 2·modes + 1.
+
+    Kernels are counted from the left. The last number is exactly 1.
+    """
     sums = [arb(0)]
     for k in range(-noise.modes, noise.modes + 1):
         sums.append(sums[-1] + ball(-abs(k) * noise.decay).exp())
@@ -50,7 +53,10 @@ def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entrop
     t = noise.spacing / noise.scale
 
     def middle_probability() -> list[arb]:
-        """Enclose 1/(1 + 2wΦ(t)), the weight of the inner kernel."""
+        """Enclose the probability 1/(1 + 2wΦ(t)) of the inner kernel; the second number is 1.
+
+        w = e^(−decay) is the weight of an outer kernel, and Φ(t) its mass on its own side of 0.
+        """
         side = (ball(-t) / arb(2).sqrt()).erfc()  # 2Φ(t)
         return [1 / (1 + ball(-noise.decay).exp() * side), arb(1)]
 

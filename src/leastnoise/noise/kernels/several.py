@@ -1,6 +1,10 @@
 """Sums of Gaussian kernels for several releases: decay of the weights, number and width of kernels.
 
-Let k be the number of releases. With a decay of ε/k the losses of each release are about integer
+Notation: k is the number of releases, K the number of modes, and σ the scale, which is the standard
+deviation of each kernel. The gap of a law is ln of the bound on δ of all releases, minus ln of the
+budget's δ.
+
+With a decay of ε/k the losses of each release are about integer
 multiples of ε/k, as for noise in steps. Losses of ε/k in all releases add up to just ε. With a
 faster decay kernels overlap more and the tails matter; in the limit there is one Gaussian. The best
 decay is searched in floats. The proved bound on δ then gives σ: δ decreases in σ, as a wider law is
@@ -48,10 +52,10 @@ _FAR = 0.05  # longest step in ln σ
 def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
-    For samples, decay and number of kernels are fitted to fewer releases of all rows. There are as
-    many releases as samples that contain a given record, on average. The budget for these is what
-    the Gaussian noise, calibrated for the samples, meets in them. Raises InvalidArgument for a
-    fixed spacing.
+    For releases of samples, decay and number of kernels are fitted to fewer releases of all rows:
+    as many as there are samples that contain a given row, on average. The budget of this fit is the
+    budget that Gaussian noise, calibrated for the samples, meets in these releases. Raises
+    InvalidArgument for a fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)
     question = task.question
@@ -142,11 +146,11 @@ class _KernelsProblem:
         return [_SINGLE, *faster]
 
     def _sufficient_modes(self, decay: Fraction) -> int:
-        """The number K of modes at which a search starts.
+        """The number of modes at which a search starts.
 
-        It is 1 if the law is folded, K if `fixed` sets it, and 0 for a single Gaussian. Otherwise
-        it is the smallest K whose outermost kernels have a weight of at most δ/k each, or
-        MOST_MODES.
+        It is 1 if the law is folded, the modes that `fixed` sets, if it does, and 0 for a single
+        Gaussian. Otherwise it is the smallest K whose outermost kernels have a weight of at most
+        δ/k each, or MOST_MODES.
         """
         if self.family.folded:
             return 1
@@ -183,7 +187,7 @@ class _KernelsProblem:
         return self.question.loss.of(self.fitted[decay, modes])
 
     def _over(self, decay: Fraction, modes: int) -> Callable[[float], float]:
-        """The function ln(1/σ) ↦ estimate of ln δ of all releases, minus ln of the budget's δ.
+        """Return a function that estimates the gap of the law with a given ln(1/σ).
 
         A penalty is added where σ is below _LEAST_SCALE.
         """
@@ -209,7 +213,10 @@ class _KernelsProblem:
 
 
 def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> float:
-    """A σ with gap <= 0 close to the root, by a Newton step from `sigma`, then secants."""
+    """A σ with gap <= 0 close to the root of `gap`, by a Newton step from `sigma`, then secants.
+
+    `slope` is the approximate slope of the gap in ln σ.
+    """
     last: tuple[float, float] | None = None
     for _ in range(8):  # secants
         here = math.log(sigma), gap(sigma)
@@ -224,11 +231,11 @@ def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> fl
 
 # An estimate of δ(ε) of several releases with sums of Gaussian kernels, for searches only.
 #
-# Lengths are in units of σ, notation as in `profile.crossings`. f is evaluated on a grid of step w.
-# A shift by j steps has the losses Z = ln f(y + jw) − ln f(y). Their cumulative masses on a lattice
-# give H = P(Z > ε) − e^ε Q(Z > ε) at all ε of the lattice at once. The supremum of H over j is
-# convex in e^ε. So its chords are the profile of a law of losses on the lattice, which is tilted
-# and convolved.
+# Lengths are in units of σ. The density f is evaluated at points y of a grid of step w. A shift by
+# j steps has the losses Z = ln f(y + jw) − ln f(y), with the masses f(y + jw) under P and f(y)
+# under Q, times w. Their cumulative masses on a lattice give H = P(Z > ε) − e^ε Q(Z > ε) at all ε
+# of the lattice at once. The supremum of H over j is convex in e^ε. So its chords are the profile
+# of a law of losses on the lattice, which is tilted and convolved.
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
@@ -241,7 +248,10 @@ def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositio
 
 
 def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
-    """One release's losses on a lattice: step, masses at −n·step … n·step, mass at infinity."""
+    """The law of one release's losses on a lattice: its step, the masses, and the mass at infinity.
+
+    The masses are at −n·step … n·step, in an array of 2n + 1 entries.
+    """
     shifts = max(1, math.ceil(16 * shift))  # w is about 1/16
     w = shift / shifts
     reach = (
@@ -279,6 +289,6 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
 
 
 def _tails(indices: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
-    """For each shift (a row), the sums of the weights at indices >= 1, >= 2, …."""
+    """For each shift (a row), the sums of the `weights` at indices >= 1, >= 2, …."""
     sums = np.bincount(indices.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return sums[:, :0:-1].cumsum(axis=1)[:, ::-1]

@@ -1,9 +1,14 @@
 """Fit the cactus law to a budget: minimise the largest KL divergence over the shifts.
 
-notation: m = cells in a sensitivity, p_i = P(X = i/m) = p_{−i}, free for |i| <= N and falling by a
-constant ratio from there, D_k = Σ_i p_i ln(p_i/p_{i−k}), μ = price. Minimise max_{k=1..m} D_k +
-μ·E loss (Alghamdi et al. 2022). The maximum must be over all shifts. The longest shift k = m alone
-doesn't connect the residue classes mod m, so the optimum would have all mass on one class.
+Notation: X is the noise in sensitivities, and m the number of lattice cells in a sensitivity. p_i =
+p_{−i} is the mass of the cell around i/m. The p_i with |i| <= N are free, and fall by a constant
+ratio from there. D_k = Σ_i p_i ln(p_i/p_{i−k}) is the KL divergence under a shift by k cells. The
+price μ is the exchange rate between divergence and expected loss E|X| or E X².
+
+Minimise max_{k=1..m} D_k + μ·E loss (Alghamdi et al. 2022). The maximum must be over all shifts.
+The longest shift k = m alone doesn't connect the residue classes mod m, so the optimum would have
+all mass on one class. The interior-point method bounds all D_k by z, with slacks s_k = z − D_k and
+multipliers λ_k.
 
 D_k is convex and homogeneous. By symmetry it is Σ_{i>k/2} (p_i − p_{i−k}) ln(p_i/p_{i−k}). For
 relative steps p_i(1 + d_i) its second derivative is Σ (p_i + p_{i−k})(d_i − d_{i−k})². This is the
@@ -40,7 +45,7 @@ _CENTRED = 1e-4  # relative error of the products λ_k s_k, which are equal on t
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Program:
-    """The minimisation on one lattice: m = `cells`, N = `reach`, the loss E|X|^`power`.
+    """The minimisation on one lattice: m = `cells`, N = `reach`, and the loss E|X|^`power`.
 
     `fall` is −ln of the constant ratio of neighbouring masses in the tail.
     """
@@ -51,7 +56,7 @@ class Program:
     power: int
 
     def solve(self, *, price: float, start: Floats) -> Floats:
-        """Return p_0 … p_N that minimise max D_k + price·E loss, within GAP of the minimum.
+        """Return the p_0 … p_N that minimise max D_k + price·E loss, within GAP of the minimum.
 
         `start` (positive, any sum) should not fall faster than the result: a step of Newton's
         method at most doubles a mass. Raises Refused if the method doesn't converge.
@@ -68,7 +73,10 @@ class Program:
 
     @cached_property
     def counts(self) -> Floats:
-        """The probability of {i, −i} in units of p_i, i = 0 … N; the tail counts as part of p_N."""
+        """The mass of the cells i and −i together, in units of p_i, for i = 0 … N.
+
+        The last entry includes the tail.
+        """
         counts = np.full(self.reach + 1, 2.0)
         counts[0] = 1.0
         counts[-1] /= -math.expm1(-self.fall)
@@ -76,7 +84,7 @@ class Program:
 
     @cached_property
     def costs(self) -> Floats:
-        """The contribution to E|X|^power for each unit of p_i, i = 0 … N; X is in sensitivities."""
+        """The contribution of the cells i and −i to E|X|^power, per unit of p_i, for i = 0 … N."""
         h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
         i: Floats = np.arange(n + 1, dtype=np.float64)
         beyond = r / (1 - r)  # E j under the tail's law of j = i − N; the next line is E j²
@@ -91,7 +99,7 @@ class Program:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], ...]:
-        """The pairs in all D_k: arrays of i > k/2, of |i − k| <= N, and of k − 1."""
+        """The terms (i, k) of all D_k, as arrays of i > k/2, of |i − k| <= N, and of k − 1."""
         shifts = range(1, self.cells + 1)
         indices = [np.arange(k // 2 + 1, self.reach + k + 1) for k in shifts]
         others = [np.abs(index - k) for index, k in zip(indices, shifts, strict=True)]
@@ -100,12 +108,12 @@ class Program:
 
     @cached_property
     def _tail(self) -> Floats:
-        """The part of D_k from pairs with |i − k| > N, in units of p_N."""
+        """The part of each D_k that comes from pairs with |i − k| > N, in units of p_N."""
         falls: Floats = self.fall * np.arange(1, self.cells + 1, dtype=np.float64)
         return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
     def _begin(self, start: Floats) -> _LatticePoint:
-        """The first point, with masses proportional to `start`."""
+        """The first point of the interior-point method, with masses proportional to `start`."""
         masses = start / float(self.counts @ start)
         divergence = self._divergence(masses)
         largest = 1.1 * float(divergence.values.max())
@@ -163,9 +171,9 @@ class Program:
         )
 
     def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
-        """Return Σ λ_k D_k'' without the row and column of p_0, by its lower bands.
+        """Return the second derivative Σ_k λ_k D_k'', without the row and column of p_0.
 
-        The shape is (m + 1, N).
+        Only the diagonal and the bands below it are returned, in an array of shape (m + 1, N).
         """
         (index, other, row), n, m = self._pairs, self.reach, self.cells
         inner, strength = np.minimum(index, n), weights * multipliers[row]
@@ -179,7 +187,11 @@ class Program:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Divergence:
-    """All D_k, the rows of p_i ∂D_k/∂p_i, and the weights p_i + p_{i−k} of all pairs."""
+    """All divergences D_k and their derivatives.
+
+    `values` are the D_k, `slopes` has a row of p_i ∂D_k/∂p_i for each k, and `weights` are the sums
+    p_i + p_{i−k} of all pairs (i, k).
+    """
 
     values: Floats
     slopes: Floats
@@ -191,8 +203,8 @@ class _Divergence:
 class _LatticePoint:
     """A point of the interior-point method.
 
-    `masses` are p, `largest` is z, `slack` are s_k > 0 in D_k + s_k = z, `multipliers` are λ_k > 0
-    for D_k <= z, and `level` is the multiplier ν of Σp = 1.
+    `masses` are the p_i, and `largest` is the bound z >= D_k for all k. `slack` are s_k > 0 in D_k
+    + s_k = z, `multipliers` are λ_k > 0 for D_k <= z, and `level` is the multiplier ν of Σp = 1.
     """
 
     program: Program
@@ -205,20 +217,20 @@ class _LatticePoint:
 
     @property
     def gap(self) -> float:
-        """The duality gap Σ λ_k s_k, the largest distance of a feasible point to the optimum."""
+        """The duality gap Σ_k λ_k s_k, a bound on how far a feasible point is above the minimum."""
         return float(self.multipliers @ self.slack)
 
     @property
     def shares(self) -> Floats:
-        """The probability of {i, −i} for each i, with the tail as part of N; they sum to 1."""
+        """The mass of the cells i and −i together, for i = 0 … N, the last with the tail.
+
+        They sum to 1 at the optimum.
+        """
         return self.program.counts * self.masses
 
     @property
     def broken(self) -> Floats:
-        """The residuals D_k + s_k − z of the constraints, which are 0 at the optimum.
-
-        D is the divergence at each k, s the slack, and z the largest divergence.
-        """
+        """The residuals D_k + s_k − z of the constraints, one for each k; 0 at the optimum."""
         return self.divergence.values + self.slack - self.largest
 
     def residual(self, prices: Floats) -> Floats:
@@ -251,17 +263,17 @@ class _Step:
 
 
 def _sums(indices: NDArray[np.int64], values: Floats, count: int) -> Floats:
-    """Add `values` up by index, 0 … count − 1."""
+    """Add up the `values` that have the same index, for each index 0 … count − 1."""
     return np.bincount(indices, values, minlength=count).astype(np.float64, copy=False)
 
 
 def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
-    """Return Newton's step towards λ_k s_k = target.
+    """Return Newton's step towards a point where all products λ_k s_k are `target`.
 
-    notation: H the Laplacian, G the slopes, w the shares, d the relative steps of the masses. H d +
-    Gᵀdλ + w dν = −residual is solved for all d_i − d_0, as linear functions of (dλ, dν). H vanishes
-    in the sum of its rows, which is the equation for d_0. The other unknowns solve the small system
-    that remains.
+    Let H be the Laplacian, G the slopes, w the shares, and d the relative steps d_i of the masses.
+    H d + Gᵀdλ + w dν = −residual is solved for all d_i − d_0, as linear functions of (dλ, dν). H
+    vanishes in the sum of its rows, which is the equation for d_0. The other unknowns solve the
+    small system that remains.
     """
     from scipy.linalg import cho_solve_banded, cholesky_banded  # noqa: PLC0415  (0.2 s)
 
@@ -336,7 +348,7 @@ def search(question: Question) -> Cactus:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Solution:
-    """A solved program at the price where δ is met."""
+    """A solved program: its masses, at the price at which its law meets δ."""
 
     program: Program
     log_price: float
@@ -345,7 +357,7 @@ class _Solution:
 
 
 def _solve_roughly(question: Question) -> _Solution:
-    """Solve for the price with few cells, on a range that grows until the tail is negligible."""
+    """Solve the program with few cells, on a range that grows until the tail is negligible."""
     power = 1 if question.loss is Loss.MAE else 2
     sigma = float(common_fit.gaussian(1, question.budget))
     delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
@@ -369,7 +381,7 @@ def _solve_roughly(question: Question) -> _Solution:
 
 
 def _refine(question: Question, rough: _Solution) -> _Solution:
-    """Solve with many cells, on the range where `rough` has more than negligible probability."""
+    """Solve the program with many cells, on the range where `rough` has noticeable probability."""
     cells, shares = rough.program.cells, rough.program.counts * rough.masses
     beyond = np.cumsum(shares[::-1])[::-1]
     last = int(np.argmax(beyond <= _OUTSIDE * float(question.budget.delta)))
@@ -408,7 +420,10 @@ def _solve_for_delta(
 
 
 def _to_whole_numbers(program: Program, masses: Floats, delta: float) -> Lattice:
-    """The law in whole numbers: p_0 … p_N and the tail, up to the first mass that rounds to 0."""
+    """The law with whole-number masses: p_0 … p_N and the tail, times a power of 2, rounded down.
+
+    It ends before the first mass that becomes 0.
+    """
     bits = 40 + math.ceil(-math.log2(delta))  # masses below 2^-40 of δ are cut off
     tail = masses[-1] * np.exp(-program.fall * np.arange(1, MAX_POINTS - len(masses)))
     weights = (int(math.ldexp(mass, bits)) for mass in np.append(masses, tail).tolist())

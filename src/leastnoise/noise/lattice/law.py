@@ -1,4 +1,8 @@
-"""Laws on an evenly spaced lattice: discrete, or spread uniformly over the lattice's cells."""
+"""Laws on an evenly spaced lattice: discrete, or spread uniformly over the lattice's cells.
+
+Notation: X is a draw of the noise, E an expectation, and K the integer with P(K = k) ∝ masses[|k|]
+for all integers k. U is uniform on (−½, ½).
+"""
 
 from __future__ import annotations
 
@@ -63,12 +67,12 @@ class Lattice:
 
     @cached_property
     def total(self) -> int:
-        """The sum of the weights over all integers k."""
+        """The sum of masses[|k|] over all integers k."""
         return 2 * sum(self.masses) - self.masses[0]
 
     @property
     def falls(self) -> bool:
-        """True if the weights never increase away from 0."""
+        """True if masses[|k|] never increases with |k|."""
         return all(a >= b for a, b in pairwise(self.masses))
 
     @cached_property
@@ -89,7 +93,10 @@ class Lattice:
 
 @record()
 class LatticeNoise(Noise):
-    """Noise for one number: K steps of scale/cells, with P(K = k) ∝ masses[|k|]."""
+    """Base of noise for one number on a lattice of step scale/cells.
+
+    The lattice point is K·scale/cells, with P(K = k) ∝ masses[|k|] for all integers k.
+    """
 
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
@@ -101,7 +108,7 @@ class LatticeNoise(Noise):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The law of X/scale on the lattice, without the uniform part if there is one."""
+        """The law of K/cells, which is X/scale without the uniform part if there is one."""
         return Lattice(cells=self.cells, masses=self.masses)
 
 
@@ -111,7 +118,7 @@ class LatticeNoise(Noise):
 class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] - frozen fields
     LatticeNoise, StepNoise
 ):
-    """Noise X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½)."""
+    """Base of noise X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|] and U uniform on (−½, ½)."""
 
     norm: ClassVar[Norm] = "l2"
 
@@ -133,12 +140,12 @@ class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] -
 @final
 @record()
 class Cactus(LatticeStepNoise):
-    """Cactus noise: X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
+    """Cactus noise X = scale·(K + U)/cells, where P(K = k) ∝ masses[|k|].
 
-    Calibration takes the masses that minimise the largest KL divergence over shifts of at most
-    `scale` under a bound on the expected loss. The proof of privacy holds for any masses. If the
-    bound on the loss is tight, the density has a spike at every multiple of the scale, hence the
-    name.
+    U is uniform on (−½, ½), so the density has steps of equal width. Calibration takes the masses
+    that minimise the largest KL divergence over shifts of at most `scale` under a bound on the
+    expected loss. The proof of privacy holds for any masses. If the bound on the loss is tight, the
+    density has a spike at every multiple of the scale, hence the name.
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
@@ -163,7 +170,7 @@ class Cactus(LatticeStepNoise):
 @final
 @record()
 class DiscreteStaircase(LatticeNoise):
-    """Discrete staircase noise: X = scale·K/cells, P(K = k) ∝ masses[|k|].
+    """Discrete staircase noise X = scale·K/cells, where P(K = k) ∝ masses[|k|].
 
     It protects against whole shifts only, so the query must always be a whole number (`Integer`).
     With scale = cells the noise is a whole number, too. For shifts of at most 1 the best masses
@@ -192,7 +199,7 @@ class DiscreteStaircase(LatticeNoise):
         return self.scale / self.cells
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of P(X = x), −inf off the lattice; see `Noise.log_density`."""
+        """The logarithm of P(X = x), which is −inf off the lattice; see `Noise.log_density`."""
         nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
         densities = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
@@ -200,12 +207,12 @@ class DiscreteStaircase(LatticeNoise):
 
     @property
     def variance(self) -> float:
-        """The variance scale²·E(K/cells)²."""
+        """The variance scale²·E (K/cells)²."""
         return float(self.scale) ** 2 * self.lattice.moment(2)
 
     @property
     def mean_abs(self) -> float:
-        """E|X| = scale·E|K/cells|."""
+        """The mean absolute value E|X| = scale·E|K/cells|."""
         return float(self.scale) * self.lattice.moment(1)
 
 
@@ -215,10 +222,11 @@ class DiscreteStaircase(LatticeNoise):
 @final
 @record()
 class Optimal(LatticeStepNoise):
-    """Density in steps of equal width: X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|].
+    """Optimal noise X = scale·(K + U)/cells, where P(K = k) ∝ masses[|k|].
 
-    U is uniform on (−½, ½). At a lattice shift j·scale/cells, δ(ε) is a finite sum. Between lattice
-    shifts it is linear in the shift. `design` chooses the masses.
+    U is uniform on (−½, ½), so the density has steps of equal width. At a lattice shift
+    j·scale/cells, δ(ε) is a finite sum. Between lattice shifts it is linear in the shift. `design`
+    chooses the masses.
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.

@@ -1,10 +1,11 @@
 """Privacy losses, on a lattice, of laws with whole-number weights; their worst shift varies with ε.
 
-notation: p_k = P(K = k), and H_j(ε) = Σ_k (p_k − α q_k)₊, q_k = p_(k−j), α = e^ε, is δ(ε) under a
-shift by j cells. A shift that is no multiple of a cell is a mixture of two such shifts
-(theory/noise.md §4). The supremum of H over all shifts is the profile of a pair that dominates them
-all, so that chords of it may be composed (theory/accounting.md §1 E). The lower bound takes a
-single shift and merges its outputs.
+Notation: p_k is the probability of the lattice point k, and q_k = p_(k−j) its probability after a
+shift by j cells. P and Q are the laws with these probabilities. H_j(ε) = Σ_k (p_k − α q_k)₊, with α
+= e^ε, is δ(ε) under this shift. A shift that is no multiple of a cell is a mixture of two such
+shifts (theory/noise.md §4). The supremum of H over all shifts is the profile of a pair that
+dominates them all, so that chords of it may be composed (theory/accounting.md §1 E). The lower
+bound takes a single shift and merges its outputs.
 
 All numbers are floats. Each probability lies between two floats, `low` and `high`, and the sum of n
 positive floats has a relative error of at most n·2^-53.
@@ -48,7 +49,7 @@ _Shift = tuple[tuple[Fraction, int], ...]
 
 
 def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """The law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ.
+    """A law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ.
 
     Raises NotApplicable if the lattice has too many points and shifts.
     """
@@ -101,7 +102,7 @@ def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
 
 
 def shifts(noise: LatticeNoise, longest: Fraction) -> list[_Shift]:
-    """Shifts that include, for every ε, a worst shift (theory/noise.md §4)."""
+    """Shifts that include, for every ε, a worst shift up to `longest` (theory/noise.md §4)."""
     if isinstance(noise, DiscreteStaircase):
         stride = noise.cells / noise.scale
         most = math.floor(longest)
@@ -126,16 +127,16 @@ def _single_shifts(cells: Iterable[int]) -> list[_Shift]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatLaw:
-    """Bounds on P(K = k) for all k from the least to the largest that is possible.
+    """Bounds on the probabilities p_k, for all k from the least to the largest that is possible.
 
-    A bound is 0 only if P(K = k) is 0.
+    A bound is 0 only if p_k is 0.
     """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
     def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return lower and upper bounds on P(K = k − cells), for the same k."""
+        """Return the bounds after a shift by `cells` to the right, for the same points k."""
         if cells == 0:
             return self.low, self.high
         low, high = np.zeros_like(self.low), np.zeros_like(self.high)
@@ -155,7 +156,7 @@ def _law(noise: LatticeNoise) -> _FloatLaw:
 
 
 def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
-    """Upper bounds on the supremum of H over the shifts, at each ε >= 0."""
+    """Upper bounds on the largest δ(ε) over the shifts `every`, for each ε >= 0 in `epsilons`."""
     if len(law.low) * len(every) > 2e8:
         raise NotApplicable(family="composition", why="the lattice has too many shifts to compose")
     with precision(BITS):
@@ -172,7 +173,7 @@ def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> 
 
 
 def _divergence(law: _FloatLaw, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Upper bounds on H_j at the ε with e^ε >= alphas."""
+    """Upper bounds on H_j for j = `cells`, at every ε with e^ε >= α, for each α in `alphas`."""
     here = law.high > 0
     return SortedAtoms.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
 

@@ -1,4 +1,4 @@
-"""δ(ε) of laws on a lattice, in floats."""
+"""δ(ε) and quantiles of laws on a lattice, in floats; X is a draw of the noise."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice
 
 
 def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
-    """Return δ(ε), the maximum over `shifts` j of Σ_k (P(K=k) − e^ε P(K=k−j))₊.
+    """Return the largest δ(ε) over `shifts`, which are whole numbers of cells.
 
-    The difference is computed from the logarithm of the ratio. So its error is about 1e-16 of the
-    probabilities, even if the two terms nearly agree.
+    At a shift j it is the sum of (p_k − e^ε p_(k−j))₊ over all k, where p_k is the probability of
+    the lattice point k. The difference is computed from the logarithm of the ratio. So its error is
+    about 1e-16 of the probabilities, even if the two terms nearly agree.
     """
     logs = lattice.log_probabilities()
     logs = np.concatenate([logs[:0:-1], logs])
@@ -22,7 +23,7 @@ def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
 
 
 def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
-    """Return δ(ε) at one shift, from the logarithms of P(K = k) for all k."""
+    """Return δ(ε) at one shift, from the logarithms of the probabilities of all lattice points."""
     if shift >= len(logs):
         return 1.0
     exposed = np.exp(logs[:shift])
@@ -35,7 +36,7 @@ def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
 
 
 def quantile(noise: DiscreteStaircase, outside: float) -> float:
-    """The smallest t with P(|X| > t·scale) <= `outside`, a multiple of 1/cells."""
+    """The quantile t in scales: the least multiple of 1/cells with P(|X| > t·scale) <= outside."""
     chances = noise.lattice.probabilities
     within = 2 * np.cumsum(chances) - chances[0]
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells

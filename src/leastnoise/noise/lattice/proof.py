@@ -1,8 +1,9 @@
 """Enclosure of δ(ε) for laws on a lattice with whole-number weights, in whole-number arithmetic.
 
-notation: a_k = weight at k, H(j) = Σ_k (a_k − e^ε a_{k−j})₊ / Σ a_k. With whole numbers
-C⁻ <= e^ε 2^b <= C⁺, the sum lies between Σ (2^b a_k − C⁺ a_{k−j})₊ and the same with C⁻, which
-Python evaluates exactly.
+Notation: a_k is the weight of the lattice point k, a whole number, for every integer k. H(j) = Σ_k
+(a_k − e^ε a_{k−j})₊ / Σ_k a_k is δ(ε) under a shift by j lattice steps. C⁻ and C⁺ are whole numbers
+with C⁻ <= e^ε 2^b <= C⁺, for a precision of b bits. So 2^b times the first sum lies between Σ_k
+(2^b a_k − C⁺ a_{k−j})₊ and the same with C⁻, which Python evaluates exactly.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from leastnoise.noise.question import Releases
 
 
 def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the supremum of δ(ε) over shifts |v| <= shift, for steps of equal width.
+    """Enclose the supremum of δ(ε) over shifts up to `shift`, for steps of equal width.
 
     H is linear between lattice shifts (theory/noise.md §4), so that the supremum is at a lattice
-    shift or at the longest shift. The sign of v doesn't matter, by symmetry.
+    shift or at the longest shift. The sign of a shift doesn't matter, by symmetry.
     """
     steps = shift / noise.scale * noise.lattice.cells
     whole = math.floor(steps)
@@ -44,7 +45,7 @@ def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fracti
 
 
 def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the largest δ(ε) over whole shifts |v| <= shift for `DiscreteStaircase`."""
+    """Enclose the largest δ(ε) over whole shifts up to `shift`, for `DiscreteStaircase`."""
     stride = noise.cells / noise.scale  # lattice points in a shift of 1
     most = math.floor(shift)
     if most == 0:
@@ -58,7 +59,7 @@ def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) 
 
 
 def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X > t), a quotient of whole numbers."""
+    """Enclose the probability that the noise exceeds t, a quotient of whole numbers."""
     del coordinate
     first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
     law = noise.lattice
@@ -86,7 +87,7 @@ class _LatticeLaw:
         self._lengths, self._tops = _leading_bits(self._weights)
 
     def at(self, shift: int) -> arb:
-        """Enclose H(shift), shift >= 0 in lattice steps."""
+        """Enclose δ(ε) under one shift, H(shift), for shift >= 0 in lattice steps."""
         if shift >= len(self._weights):
             return arb(1)
         moved = self._weights[: len(self._weights) - shift]
@@ -100,7 +101,7 @@ class _LatticeLaw:
         return (ball(low) / self._total).union(ball(high) / self._total)
 
     def largest(self, shifts: Iterable[int]) -> arb:
-        """Enclose the largest H over `shifts`; for shifts beyond the support H is 1."""
+        """Enclose the largest δ(ε) over `shifts`, which are in lattice steps and rise."""
         largest = arb(0)
         for shift in shifts:
             largest = largest.max(self.at(shift))
@@ -109,10 +110,12 @@ class _LatticeLaw:
         return largest
 
     def _exposed(self, shift: int) -> NDArray[np.int64]:
-        """The indices k − shift >= 0 where 2^b a_k > C a_{k−shift} is possible, C = `below`.
+        """The indices k − shift >= 0 where 2^b a_k > C⁻ a_{k−shift} is possible.
 
-        notation: a_k < (t + 1) 2^(n−30), C a_{k−shift} >= t′ c 2^(n′+f−60), from lengths n, n′, f
-        and leading bits t, t′, c; t + 1 <= 2^30 and t′ c >= 2^58 unless a_{k−shift} is 0.
+        A whole number of n bits whose leading 30 bits are t lies between t·2^(n−30) and (t +
+        1)·2^(n−30). Let n, n′ and f be the bits of a_k, a_{k−shift} and C⁻, and t, t′ and c their
+        leading bits. Then a_k < (t + 1)·2^(n−30), and C⁻ a_{k−shift} >= t′c·2^(n′+f−60). Here t + 1
+        <= 2^30, and t′c >= 2^58 unless a_{k−shift} is 0.
         """
         kept = len(self._weights) - shift
         lengths, tops = self._lengths[shift:], self._tops[shift:]

@@ -1,7 +1,8 @@
 """Exact draws from laws on a lattice, by inversion of P(|K| > k).
 
-A piece of |X| is a lattice point |K|/cells, or the cell around it. |K| = 0 stands for one point of
-the lattice, every other |K| for two points. The whole-number weights are exact.
+X is the noise, and K·scale/cells its lattice point, K an integer. A piece of |X| is a lattice point
+|K|·scale/cells, or the cell around it. |K| = 0 stands for one point of the lattice, every other |K|
+for two points. The whole-number weights are exact.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
 
 
 def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:
-    """The pieces of |X|, with the ends `ends(|K|)`, for all |K| of positive weight."""
+    """The pieces of |X|: for each |K| of positive weight the interval `ends(|K|)`."""
     points = [k for k, mass in enumerate(lattice.masses) if mass]
     # S_j = beyond[j]/beyond[0], summed from the outermost points inward; 0 is a single point
     doubled = [2 * lattice.masses[k] for k in reversed(points)]

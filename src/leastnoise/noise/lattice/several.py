@@ -27,7 +27,7 @@ def cactus_several(task: SeveralReleases) -> Cactus:
 
 
 def discrete_staircase_several(task: SeveralReleases) -> Noise:
-    """The discrete staircase for several releases; δ > 0.
+    """The discrete staircase for k releases and a δ > 0.
 
     Its scale is fixed. The loss of one release is at most ε' except with a small probability, and
     ε' is searched between ε/k and ε/√k. Raises the errors of the design.

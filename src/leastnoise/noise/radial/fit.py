@@ -1,4 +1,8 @@
-"""The fits of generalized gamma noise and of the l2 mechanism."""
+"""The fits of generalized gamma noise and of the l2 mechanism.
+
+Notation: d is the dimension, and α and p the shape of a generalized gamma law, whose radius in
+scales has the density ∝ r^α e^(−r^p). For the l2 mechanism, σ is the scale. The worst shift is 1.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +48,10 @@ _LogDelta = Callable[..., float]
 
 
 def generalized_gamma_search(question: Question) -> GeneralizedGamma:
-    """Find the α and p of the least loss, at the smallest scale that meets δ.
+    """Find the generalized gamma law of least loss, at the smallest scale that meets the budget.
 
-    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and for a δ so close to 1
-    that a provable scale is more than 1e-5 (relative) above the smallest.
+    The question's `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and for a δ
+    so close to 1 that a provable scale is more than 1e-5 (relative) above the smallest.
     """
     check_epsilon(question.budget)
     return _least(question.dimension, question.budget, question.loss, fixed_of(question))
@@ -72,7 +76,7 @@ def fixed_of(question: Question) -> tuple[tuple[str, Fraction], ...]:
 def _least(
     dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
 ) -> GeneralizedGamma:
-    """`generalized_gamma_search` for hashable arguments."""
+    """The result of `generalized_gamma_search`, for hashable arguments."""
     problem, given = _RadialProblem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
     if len(given) == 2:
         shape = GammaShape(alpha=given["alpha"], p=given["p"])
@@ -84,7 +88,7 @@ def _least(
 @final
 @dataclass(frozen=True, kw_only=True)
 class GammaShape:
-    """The shape of a generalized gamma law: α and p, exactly."""
+    """The shape of a generalized gamma law: the exact numbers α = `alpha` and p."""
 
     alpha: Fraction
     p: Fraction
@@ -92,7 +96,10 @@ class GammaShape:
 
 @final
 class _RadialProblem:
-    """The search for one question: scales and losses of shapes, each from the previous result."""
+    """The search for one question: the smallest scale of each shape, and the loss there.
+
+    Each search for a scale starts from the result for the previous shape.
+    """
 
     def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
         self.dimension, self._budget, self._loss = dimension, budget, loss
@@ -106,7 +113,7 @@ class _RadialProblem:
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
     def log_shift(self, law: GeneralizedGamma) -> float:
-        """Return ln of the largest shift, in scales, at which the law meets δ."""
+        """Return ln of the largest shift, in scales, at which the law meets the budget."""
         about = self.about_log_shift(law)
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
@@ -130,7 +137,7 @@ class _RadialProblem:
         return root
 
     def _guess(self, law: GeneralizedGamma) -> float:
-        """Return an initial guess for ln shift: match the MSE of the previous law."""
+        """Return a guess for `log_shift`, at which the law has the MSE of the previous law."""
         return (math.log(law.mse) - self._last_log_mse) / 2
 
     def _over(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
@@ -139,7 +146,7 @@ class _RadialProblem:
     def _log_delta(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 if the shift is above e^100 scales.
 
-        Raises Refused if the scale is too large for a float, as if nearly all of the mass is at 0.
+        Raises Refused if the scale is too large for a float, as when nearly all mass is at 0.
         """
         if log_shift > _FARTHEST:
             return 0.0
@@ -165,7 +172,10 @@ class _RadialProblem:
         return math.log(self._loss.of(law)) + power * log_scale
 
     def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law at the smallest scale, increased by a margin for the proof's accuracy."""
+        """Return the law at the smallest scale, increased by a margin for the proof's accuracy.
+
+        Raises NotApplicable for a δ so close to 1 that the margin would be too large.
+        """
         law = self.law(shape)
         log_shift = self.log_shift(law)
         step = 1e-4
@@ -185,10 +195,10 @@ def find_best_shape(
     flat: float = 1e-9,
     no_gain: float = 2e-5,
 ) -> GammaShape:
-    """Find the free parameters of least loss: first among a few p, then by the simplex method.
+    """Find the shape of least loss: first among a few p, then by the simplex method.
 
-    notation: d = dimension, τ = (α+1)/d, α + 1 relative to its largest value. The first shapes have
-    α = d−1, and the classic p = 1 and p = 2 are among their p. The simplex method stops when its
+    Parameters in `fixed` stay. The first shapes have α = d−1, and the classic p = 1 and p = 2 are
+    among their p. The simplex method varies ln p and (α+1)/d, which is at most 1. It stops when its
     values of `log_loss` differ by at most `flat`. The best of the first shapes is returned unless
     the simplex method gains more than `no_gain`. The default is within the scale's tolerance, and a
     p such as 1.00001 is hard to prove. Beyond 2,000 dimensions only the classic members are
@@ -256,9 +266,9 @@ def spherical_laplace_search(question: Question) -> SphericalLaplace:
 def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
-    For k releases, the proved bound on δ, from the moment generating function of the loss, is
-    solved for ln(1/σ − ε/k) to 1e-10. (σ = k/ε is private at δ = 0.) If that takes too many nodes
-    of a quadrature, losses are put on lattices instead.
+    Let k be the number of releases. The proved bound on δ comes from the moment generating function
+    of the loss. It is solved for ln(1/σ − ε/k) to 1e-10, since σ = k/ε is private even at δ = 0. If
+    that takes too many nodes of a quadrature, losses are put on lattices instead.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)

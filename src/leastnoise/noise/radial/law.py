@@ -1,4 +1,10 @@
-"""Generalized gamma noise and the noise of the l2 mechanism: parameters, densities and moments."""
+"""Generalized gamma noise and the noise of the l2 mechanism: parameters, densities and moments.
+
+Notation: d is the dimension. α = `alpha` and p are the shape of generalized gamma noise, k =
+(α+1)/p, and κ = d − 1 − α. X is a draw of the noise, X_i one coordinate, and R = ‖X‖ its length,
+called radius. E is the expectation, and r the length of an output in scales. U_1 is a coordinate of
+a uniform direction.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +46,7 @@ _LARGEST_LOG = 600.0  # largest ln of a variance, which must be a float
 
 
 def _checked_alpha(alpha: Exact, *, name: str, record: GeneralizedGamma) -> Fraction:
-    """Return `alpha`; raises InvalidArgument unless −1 < alpha <= dimension − 1."""
+    """Return `alpha` as a Fraction; raises InvalidArgument unless −1 < alpha <= dimension − 1."""
     number, largest = exact(alpha, name=name), dimension_of(record.dimension, record=record) - 1
     if number > largest:
         raise InvalidArgument(
@@ -62,11 +68,12 @@ POWER = takes(
 @final
 @record()
 class GeneralizedGamma(Noise):
-    """Spherical generalized gamma noise, density ∝ ‖x‖^(α+1−d) e^(−(‖x‖/scale)^p) on R^d.
+    """Spherical generalized gamma noise: a uniform direction times a generalized gamma radius.
 
-    notation: α = alpha in (−1, d−1], d = dimension, k = (α+1)/p. The radius in scales has density
-    ∝ r^α e^(−r^p). α = d−1 is the Gaussian for p = 2 (σ = scale/√2) and the l2 mechanism for p = 1.
-    α > d−1 is an error: the density would vanish at 0, and the longest shift need not be the worst.
+    In units of the scale the radius r has the density ∝ r^α e^(−r^p), with α = alpha. So in d
+    dimensions the noise has the density ∝ r^(α+1−d) e^(−r^p). α = d−1 is the Gaussian for p = 2 (of
+    standard deviation scale/√2) and the l2 mechanism for p = 1. α > d−1 is an error: the density
+    would vanish at 0, and the longest shift need not be the worst.
 
     Args:
         scale: Unit of the radius, > 0, in the query's unit.
@@ -116,13 +123,13 @@ class GeneralizedGamma(Noise):
 
     @property
     def kappa(self) -> Fraction:
-        """κ = d − 1 − α >= 0, the power of the density's pole at 0."""
+        """The power κ = d − 1 − α >= 0 of the density's pole at 0; 0 if there is no pole."""
         return self.dimension - 1 - self.alpha
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x): −κ ln r − r^p − ln(S Γ(k)/p) − d ln scale; +∞ at 0 if κ > 0.
+        """The logarithm of the density at `x`; +∞ at 0 if κ > 0.
 
-        r = ‖x‖/scale, and S is the area of the unit sphere.
+        It is −κ ln r − r^p − ln(S Γ(k)/p) − d ln scale, where S is the area of the unit sphere.
         """
         d, p, sigma = self.dimension, float(self.p), float(self.scale)
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
@@ -144,12 +151,12 @@ class GeneralizedGamma(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance E R²/d = scale² Γ(k + 2/p)/(Γ(k) d), R the radius."""
+        """The variance of one coordinate, E R²/d = scale² Γ(k + 2/p)/(Γ(k) d)."""
         return float(self.scale) ** 2 * math.exp(self._log_moment(2)) / self.dimension
 
     @property
     def mean_abs(self) -> float:
-        """E|X_i| = E R · E|U_1| for U uniform on the unit sphere.
+        """The mean absolute value of one coordinate, E|X_i| = E R · E|U_1|.
 
         It is scale Γ(k + 1/p)/Γ(k) · Γ(d/2)/(√π Γ((d+1)/2)).
         """
@@ -157,7 +164,7 @@ class GeneralizedGamma(Noise):
         return float(self.scale) * math.exp(self._log_moment(1) + log_cosine)
 
     def _log_moment(self, order: int) -> float:
-        """The logarithm of the moment E (R/scale)^order = Γ(k + order/p)/Γ(k)."""
+        """The logarithm of E (R/scale)^order = Γ(k + order/p)/Γ(k), a moment of the radius."""
         return log_gamma_ratio(float((self.alpha + 1) / self.p), float(order / self.p))
 
 
@@ -167,10 +174,10 @@ class GeneralizedGamma(Noise):
 @final
 @record()
 class SphericalLaplace(Noise):
-    """Spherical Laplace noise (the l2 mechanism), density ∝ exp(−‖x‖₂/σ) on R^d.
+    """Spherical Laplace noise, the noise of the l2 mechanism.
 
-    notation: σ = scale, d = dimension. Under l2 shifts of length at most Δ it has ε = Δ/σ exactly,
-    at δ = 0. For d = 1 use `Laplace`, which is the same law.
+    The density at x is proportional to exp(−‖x‖₂/σ), with σ = scale. Under l2 shifts of length at
+    most Δ it has ε = Δ/σ exactly, at δ = 0. In one dimension use `Laplace`, which is the same law.
 
     Args:
         scale: σ > 0, in the query's unit.
@@ -192,7 +199,10 @@ class SphericalLaplace(Noise):
     dimension: int = field(converter=DIMENSION)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x): −‖x‖/σ − ln(σ^d S Γ(d)), S = 2π^{d/2}/Γ(d/2) the area of the unit sphere."""
+        """The logarithm of the density at `x`.
+
+        It is −‖x‖/σ − ln(σ^d S Γ(d)), where σ = `scale` and S is the area of the unit sphere.
+        """
         d, sigma = self.dimension, float(self.scale)
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_mass = d * math.log(sigma) + log_sphere + math.lgamma(d)
@@ -204,11 +214,17 @@ class SphericalLaplace(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance σ²(d+1): the radius is Gamma(d, σ), so E‖X‖² = σ²d(d+1)."""
+        """The variance of one coordinate, σ²(d+1), where σ = `scale`.
+
+        The radius has the gamma law of shape d and scale σ, so its mean square is σ²d(d+1).
+        """
         return float(self.scale) ** 2 * (self.dimension + 1)
 
     @property
     def mean_abs(self) -> float:
-        """E|X_i| = E R · E|U_1| = σ (2/√π) Γ(d/2 + 1)/Γ((d+1)/2), U uniform on the unit sphere."""
+        """The mean absolute value of one coordinate, E|X_i| = E R · E|U_1|.
+
+        It is σ (2/√π) Γ(d/2 + 1)/Γ((d+1)/2), where σ = `scale`.
+        """
         d = self.dimension
         return float(self.scale) * 2 / math.sqrt(math.pi) * gamma_ratio((d + 1) / 2)

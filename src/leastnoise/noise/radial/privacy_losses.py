@@ -1,4 +1,10 @@
-"""Privacy losses of generalized gamma noise on a lattice, tighter than from δ(ε) alone."""
+"""Privacy losses of generalized gamma noise on a lattice, tighter than from δ(ε) alone.
+
+Notation: lengths are in units of the scale. d is the dimension, α and p the shape, κ = d − 1 − α
+and k = (α+1)/p. r is the radius of the noise, a random number with density ∝ r^α e^(−r^p). s is the
+shift, and w the cosine of the angle between noise and shift. Z is the privacy loss. P and Q are
+probabilities under the noise and under the shifted noise.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +45,9 @@ if TYPE_CHECKING:
 #
 # It only chooses the grid of losses for the proof; no proof depends on it.
 #
-# notation, in units of the scale: r the radius, w = tanh t the cosine of the angle to the shift,
-# ℓ(r) = κ ln r + r^p, L = ℓ(ρ) − ℓ(r) with ρ² = (r − s)² + 2rs(1 + w), k = (α+1)/p. y = ln r has a
-# density ∝ e^(kp·y − e^(py)), and t has a density ∝ (cosh t)^(1−d). Both are smooth and fall so
-# fast that sums over a grid are as accurate as integrals.
+# With ℓ(r) = κ ln r + r^p, the loss is Z = ℓ(ρ) − ℓ(r) with ρ² = (r − s)² + 2rs(1 + w). y = ln r
+# has a density ∝ e^(kp·y − e^(py)), and t = artanh w has a density ∝ (cosh t)^(1−d). Both are
+# smooth and fall so fast that sums over a grid are as accurate as integrals.
 
 
 MOST_LOSSES = 288
@@ -57,7 +62,10 @@ _TEMPER = 0.25  # the power of the density in `loss_grid`
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossSketch:
-    """An approximate law of the loss: losses and masses under P, shape (n,); masses sum to 1."""
+    """An approximate law of the loss: losses and their masses under P, in arrays of one length.
+
+    The masses sum to 1.
+    """
 
     losses: Floats
     masses: Floats
@@ -74,8 +82,8 @@ def sketch(
 ) -> LossSketch:
     """Approximate the law of the privacy loss under a shift of `shift` scales.
 
-    `radii` and `cosines` are the numbers of grid points for the radius and for its cosine to the
-    shift.
+    `radii` and `cosines` are the numbers of grid points for the radius, and for the cosine of its
+    angle to the shift.
     """
     d, p, kappa = noise.dimension, float(noise.p), float(noise.kappa)
     on_a_line = d == 1
@@ -98,10 +106,7 @@ def sketch(
 
 
 def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
-    """Return `count` values of ln r and their masses, on a grid that is finest near the mode.
-
-    r is the radius of the noise in scales; k is (α + 1)/p.
-    """
+    """Return `count` values of ln r and their masses, on a grid that is finest near the mode."""
     mode, width = math.log(k) / p, 1 / (p * math.sqrt(k))
     down, up = 1.0, 1.0
     while k * (math.exp(-down) - 1 + down) < _DROPPED:
@@ -115,10 +120,7 @@ def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:
 
 
 def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
-    """Return `count` values of t = artanh w and their masses.
-
-    w is the cosine of the angle between the noise and the shift.
-    """
+    """Return `count` values of artanh w and their masses, for the cosine w."""
     width = 1 / math.sqrt(d - 1)
     last = math.asinh(((_DROPPED / (d - 1)) + math.sqrt(2 * _DROPPED / (d - 1)) + 1) / width)
     x = np.linspace(-last, last, count)
@@ -130,14 +132,14 @@ def _cosines(d: int, count: int) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float], ...]:
-    """Choose privacy losses z₀ = 0 … z_n, n = MOST_LOSSES, at which δ(ε) is enclosed.
+    """Choose the values of ε at which δ(ε) is enclosed, for a shift of `shift` scales.
 
-    Returns pairs of z and the approximate ln P(Z > z), Z the loss under a shift of `shift` scales.
-    For fewer losses, take every second or fourth pair. Chords between the losses add to the
-    variance of the loss in proportion to the squares of their lengths. So half of the losses are
-    spaced by a power of the density. The density itself would be best for many releases; for few
-    releases, or a small δ, larger losses count more. The other half is spaced by the logarithm of
-    the tail, in equal steps of its root where it is large.
+    They are losses z that ascend from 0, MOST_LOSSES + 1 in all. Returns pairs of z and the
+    approximate ln P(Z > z). For fewer losses, take every second or fourth pair. Chords between the
+    losses add to the variance of the loss in proportion to the squares of their lengths. So half of
+    the losses are spaced by a power of the density. The density itself would be best for many
+    releases; for few releases, or a small δ, larger losses count more. The other half is spaced by
+    the logarithm of the tail, in equal steps of its root where it is large.
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST
@@ -164,9 +166,9 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
 
 
 def _stage(depth: Floats) -> Floats:
-    """Map −ln of a tail to the scale on which losses are spaced evenly.
+    """Map −ln of a tail, `depth`, to the scale on which losses are spaced evenly.
 
-    It is linear at first, then like a square root, then like a logarithm.
+    The map is linear at first, then like a square root, then like a logarithm.
     """
     root = np.where(depth < 1, depth, 2 * np.sqrt(np.maximum(depth, 1.0)) - 1)
     return np.where(root < 5, root, 5 + 3 * np.log1p(np.maximum(root - 5, 0.0) / 3))
@@ -210,7 +212,8 @@ def upper(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
     """The law of losses at −size·step … size·step from chords between bounds on δ(ε), ε >= 0.
 
-    The pair must be symmetric: P(Z > z) before the shift equals P(Z < −z) after it.
+    `points` are pairs of ε and a bound on δ(ε). The laws P and Q must be symmetric:
+    P(Z > z) = Q(Z < −z).
     """
     with precision(BITS):
         deltas = chords(points, [step * i for i in range(size + 1)])
@@ -242,7 +245,10 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 
 
 def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass; the bounds hold for any value."""
+    """A loss beyond which finite losses have negligible mass.
+
+    The bounds of `upper` and `lower` hold for any value of it.
+    """
     law, scales = _in_scales(noise, shift)
     if law.kappa == 0 and law.p == 1:
         return scales
@@ -255,10 +261,7 @@ def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Tails:
-    """Enclosures of P(Z > ε), e^ε Q(Z > ε) and δ(ε), Z the privacy loss.
-
-    P is the law of outputs before the shift, and Q after it.
-    """
+    """Enclosures of P(Z > ε) (`p`), of e^ε Q(Z > ε) (`weighted`), and of their difference δ(ε)."""
 
     epsilon: Fraction
     p: arb
@@ -284,11 +287,13 @@ def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGam
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Widened:
-    """Bounds on masses under noise λ >= 1 times as wide as a law of scale 1, κ >= 0.
+    """Bounds on masses under a law, from masses under another law that is slightly narrower.
 
-    A shift s/λ of scale-1 noise has the losses of a shift s of this noise. The ratio of the two
-    densities is λ^−(α+1) e^(r^p (1 − λ^−p)), so it is at least λ^−(α+1) everywhere. It is at most
-    e^(B (1 − λ^−p)) for radii with r^p <= B. Larger radii have the probability P(R^p > B λ^−p).
+    The narrower law has scale 1, and the wider law has scale λ >= 1. A shift s/λ of the narrower
+    law has the losses of a shift s of the wider law. The ratio of the wider to the narrower density
+    is λ^−(α+1) e^(r^p (1 − λ^−p)), so it is at least λ^−(α+1) everywhere. It is at most
+    e^(B (1 − λ^−p)) for radii with r^p <= B, whatever B. Larger radii have a probability under the
+    wider law, `beyond`.
     """
 
     least_ratio: arb
@@ -307,11 +312,11 @@ class _Widened:
             )
 
     def at_least(self, mass: arb) -> arb:
-        """A lower bound on the mass of outputs that have `mass` under the law of scale 1."""
+        """A lower bound on the wider law's mass of outputs with `mass` under the narrower law."""
         return self.least_ratio * mass
 
     def at_most(self, mass: arb) -> arb:
-        """An upper bound on the mass of outputs that have `mass` under the law of scale 1."""
+        """An upper bound on the wider law's mass of outputs with `mass` under the narrower law."""
         return self.most_ratio * mass + self.beyond
 
 
@@ -327,9 +332,10 @@ def _enclose_tails(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> l
 def choose_losses(
     law: GeneralizedGamma, scales: Fraction, step: Fraction
 ) -> list[tuple[Fraction, float]]:
-    """Choose losses ε, as pairs (ε, approximate ln P(Z > ε)); a finer step takes more of them.
+    """Choose the values of ε for the proof, as pairs (ε, approximate ln P(Z > ε)).
 
-    They ascend from 0 to the `reach` of the law of scale 1 under a shift of `scales`.
+    They ascend from 0 to the `reach` of the law of scale 1 under a shift of `scales`. A finer
+    `step` of the lattice takes more of them.
     """
     wanted = _spread(law, scales) / (_STEPS * float(step))
     if law.dimension == 1:  # closed forms take milliseconds

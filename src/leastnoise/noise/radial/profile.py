@@ -1,14 +1,16 @@
 """δ(ε) of spherical generalized gamma noise, as an integral of a positive function.
 
-In units of the scale the radius r has density ∝ r^α e^(−r^p), and −ln f is ℓ(r) = κ ln r + r^p up
-to a constant.  notation: d = dimension, s = the shift, κ = d−1−α, θ the angle from the shift,
-r₂² = r² + 2rs cos θ + s² the squared radius after it. The privacy loss is L = ℓ(r₂) − ℓ(r), and
+Notation: lengths are in units of the scale. d is the dimension, α and p the shape, κ = d−1−α and
+k = (α+1)/p. r is the radius of the noise, with the density f_R(r) ∝ r^α e^(−r^p), and y = ln r. s
+is the shift, θ the angle from the shift, with the density f_Θ, and r₂ the radius after the shift:
+r₂² = r² + 2rs cos θ + s². ℓ(r) = κ ln r + r^p is −ln of the noise's density, up to a constant. The
+privacy loss is L = ℓ(r₂) − ℓ(r), and θ* is the angle at which L = ε, clipped to [0, π]. Then
 
-    δ = E[(1 − e^(ε−L))₊] = ∫ f_R(r) ∫₀^θ*(r) (1 − e^(ε−L)) f_Θ(θ) dθ dr,
+    δ = E[(1 − e^(ε−L))₊] = ∫ f_R(r) ∫₀^θ*(r) (1 − e^(ε−L)) f_Θ(θ) dθ dr
 
-where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is integrated from
-its zero. θ* = π for r < r₁, and θ* = 0 on a gap [a, b] (which may be empty or unbounded). The
-integrand has half powers at these radii, so the rule between them is `half_powers`.
+(theory/noise.md §7). Nothing cancels: L − ε is integrated from its zero. θ* = π for r < r₁, and
+θ* = 0 on a gap [a, b] (which may be empty or unbounded). The integrand has half powers at these
+radii, so the rule between them is `half_powers`.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class Law:
     epsilon: float
 
     def rise(self, start: float, x: float) -> float:
-        """Return ℓ(start·e^x) − ℓ(start)."""
+        """Return ℓ(start·e^x) − ℓ(start): the loss if the shift multiplies a radius by e^x."""
         try:
             if self.p * x > 1:
                 powers = math.exp(self.p * (math.log(start) + x)) - start**self.p
@@ -87,7 +89,7 @@ class Law:
         return math.inf if self.kappa > 0 else math.exp(min(self.p * math.log(self.s), 700.0))
 
     def pieces(self) -> tuple[float, list[tuple[float, float]]]:
-        """Return r₁ and the ranges of radii in which 0 < θ* < π."""
+        """Return the radius r₁, and the ranges of radii (start, end) in which 0 < θ* < π."""
         edge, gap = self.inner_edge(), self.gap()
         pieces: list[tuple[float, float]] = []
         if edge > 0 or gap is None or gap[0] > 0:
@@ -97,7 +99,7 @@ class Law:
         return edge, [(start, end) for start, end in pieces if start < end]
 
     def inner_edge(self) -> float:
-        """Return r₁, where ℓ(s−r) − ℓ(r) falls through ε on (0, s/2); 0 if nowhere."""
+        """Return r₁, the radius in (0, s/2) at which ℓ(s−r) − ℓ(r) falls through ε; 0 if none."""
         if self.rise_from_zero <= self.epsilon:
             return 0.0
 
@@ -107,10 +109,10 @@ class Law:
         return math.exp(falling_root(over, _LOWEST, math.log(self.s / 2)))
 
     def gap(self) -> tuple[float, float] | None:
-        """Return (a, b) between which ℓ(r+s) − ℓ(r) < ε, or None if there is no such r.
+        """Return the gap (a, b) of radii with ℓ(r+s) − ℓ(r) < ε, or None if there is no such r.
 
-        The difference falls, then rises, because ℓ′ = κ/r + p r^(p−1) has one minimum if p > 1. If
-        p <= 1, it only falls.
+        If p > 1, the difference falls, then rises, because ℓ′ = κ/r + p r^(p−1) has one minimum;
+        for κ = 0 it only rises. If p <= 1, it only falls.
         """
 
         def over(y: float) -> float:
@@ -132,7 +134,7 @@ class Law:
         return a, b
 
     def _log_minimum(self, low: float, high: float) -> float:
-        """Return ln r at the minimum of ℓ(r+s) − ℓ(r), p > 1, where ℓ′(r+s) = ℓ′(r)."""
+        """Return ln r at the minimum of ℓ(r+s) − ℓ(r), for p > 1 and κ > 0."""
 
         def falls(y: float) -> float:
             ahead = math.log1p(self.s / math.exp(y))
@@ -146,16 +148,20 @@ class Law:
         return falling_root(falls, low, high)
 
     def log_radius(self, y: _Array) -> _Array:
-        """The ln of the density of y = ln r, k ln(r^p) − r^p + ln(p/Γ(k)), relative to its peak."""
+        """The logarithm of the density of y = ln r, which is k ln(r^p) − r^p + ln(p/Γ(k)).
+
+        It is computed from the peak, where no digits cancel.
+        """
         k = (self.alpha + 1) / self.p
         q = self.p * y - math.log(k)
         peak = math.log(self.p) + math.log(k / (2 * math.pi)) / 2 - stirling_remainder(k)
         return peak - k * _exp_gap(q)
 
     def solve(self, y: _Array, rise: float) -> _Array:
-        """Return x with ℓ(e^(y+x)) = ℓ(e^y) + rise, that is κx + e^(py) expm1(px) = rise.
+        """Return x = ln(r₂/r) at which the loss is `rise`, for the radii r = e^y.
 
-        Newton's method converges from above, because the left side is convex and increasing.
+        It solves κx + e^(py) expm1(px) = rise. Newton's method converges from above, because the
+        left side is convex and increasing.
         """
         if rise == 0:
             return np.zeros_like(y)
@@ -176,7 +182,7 @@ class Law:
         return x
 
     def angle(self, y: _Array) -> tuple[_Array, _Array]:
-        """Return θ* in (0, π) and ρ*, the radius r₂ at θ*."""
+        """Return θ* in (0, π) and the radius r₂ at θ*, for the radii r = e^y."""
         r, x = np.exp(y), self.solve(y, self.epsilon)
         rho = np.exp(y + x)
         away = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), rho - r)
@@ -187,10 +193,11 @@ class Law:
         return 2 * np.arctan2(np.sqrt(upper), np.sqrt(lower)), rho
 
     def mean_gain(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
-        """Return ln ∫₀^θ (1 − e^(ε−L)) f_Θ; at θ the radius is `rho`, and L − ε is `floor`.
+        """Return ln of the integral of (1 − e^(ε−L)) f_Θ over the angles from 0 to `theta`.
 
-        All arrays have shape (n,). The interval of angles is split where L − ε = _CUT: where L is
-        larger, the integrand is the density up to rounding.
+        At `theta` the radius r₂ is `rho`, and L − ε is `floor`. All arrays have one entry for each
+        radius. The interval of angles is split where L − ε = _CUT: where L is larger, the integrand
+        is the density f_Θ up to rounding.
         """
         if self.d == 1:
             return self._two_sides(r, theta, rho, floor)
@@ -210,7 +217,10 @@ class Law:
         return gain + log_gamma_ratio((self.d - 1) / 2, 0.5) - math.log(math.pi) / 2
 
     def _between(self, low: _Array, high: _Array, at: tuple[_Array, ...]) -> _Array:
-        """Return ∫ (1 − e^(ε−L)) (sin θ/sin centre)^(d−2) dθ over [low, high]."""
+        """Return ∫ (1 − e^(ε−L)) (sin θ/sin centre)^(d−2) dθ over the angles from `low` to `high`.
+
+        `at` has the arrays of `mean_gain`, and the angle `centre` relative to which f_Θ is given.
+        """
         r, theta, rho, floor, centre = (values[:, None] for values in at)
         unit, weight = gauss_legendre(0.0, 1.0, nodes=_ANGLES)
         width = high - low
@@ -229,12 +239,15 @@ class Law:
     def _to_angle(self, turn: _Array, r: _Array, rho: _Array) -> _Array:
         """Return ln of the ratio of two radii r₂: at an angle φ, and at θ, where r₂ is `rho`.
 
-        turn = sin((θ+φ)/2) sin((θ−φ)/2).
+        `turn` is sin((θ+φ)/2) sin((θ−φ)/2).
         """
         return np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
 
     def _window(self, centre: _Array, theta: _Array) -> tuple[_Array, _Array]:
-        """Return the ends of the range of angles up to θ beyond which sin^(d−2) is negligible."""
+        """Return the ends of the range of angles up to `theta` in which the density f_Θ matters.
+
+        Beyond them, sin^(d−2) is negligible relative to its value at `centre`.
+        """
         n = self.d - 2
         sine = np.maximum(np.sin(centre), 1e-140)
         slope = n * np.cos(centre) / sine
@@ -251,13 +264,16 @@ class Law:
             return np.log(-np.expm1(-gap) / 2 + np.where(both, -np.expm1(-floor) / 2, 0.0))
 
     def most_inside(self, edge: float) -> float:
-        """Return an upper bound on ln P(r < edge), since the density of ln r is log-concave."""
+        """Return an upper bound on ln of the probability of a radius below `edge`.
+
+        It holds because the density of ln r is log-concave.
+        """
         y, k = math.log(edge), (self.alpha + 1) / self.p
         slope = self.p * (k - edge**self.p)
         return float(self.log_radius(np.array(y))) - math.log(slope) if slope > 0 else 0.0
 
     def inner(self, edge: float) -> float:
-        """Return ln of the part of δ from r < r₁ = `edge`."""
+        """Return ln of the part of δ from radii below r₁ = `edge`, where θ* = π."""
         log_edge, power = math.log(edge), self.alpha + 1
         mode = math.log(power / self.p) / self.p
         if power > _STEEP:  # the density falls towards 0 fast enough
@@ -275,7 +291,7 @@ class Law:
         return _log_dot(self._inside(y), weight)
 
     def _inside(self, y: _Array) -> _Array:
-        """Return ln of the integrand in y = ln r where θ* = π."""
+        """Return ln of the integrand of δ in y = ln r, at radii where θ* = π."""
         r = np.exp(y)
         rho = self.s - r
         x = np.log(rho) - y
@@ -285,12 +301,15 @@ class Law:
         return self.log_radius(y) + self.mean_gain(r, np.full_like(r, math.pi), rho, floor)
 
     def outer(self, start: float, end: float) -> float:
-        """Return ln of the part of δ from start < r < end, where 0 < θ* < π."""
+        """Return ln of the part of δ from radii between `start` and `end`, where 0 < θ* < π."""
         y, weight = self.rule(self._beyond, start, end)
         return _log_dot(self._beyond(y), weight)
 
     def rule(self, log_f: _LogOf, start: float, end: float) -> tuple[_Array, _Array]:
-        """Return nodes y = ln r and weights for ∫ f dy over radii of one of the `pieces`."""
+        """Return nodes y = ln r and weights for an integral over one of the `pieces` of radii.
+
+        `log_f` is the logarithm of the integrand in y.
+        """
         k = (self.alpha + 1) / self.p
         mode = math.log(k) / self.p
         first, last = math.log(start) if start > 0 else -math.inf, math.log(end)
@@ -299,7 +318,7 @@ class Law:
         return self._rule(log_f, low, high, ends=(low == first, high == last))
 
     def _beyond(self, y: _Array) -> _Array:
-        """Return ln of the integrand in y = ln r where θ* < π."""
+        """Return ln of the integrand of δ in y = ln r, at radii where θ* < π."""
         r = np.exp(y)
         theta, rho = self.angle(y)
         with np.errstate(invalid="ignore"):
@@ -309,9 +328,10 @@ class Law:
     def _rule(
         self, log_f: _LogOf, low: float, high: float, *, ends: tuple[bool, bool]
     ) -> tuple[_Array, _Array]:
-        """Return nodes and weights for ∫ f over the y where f isn't negligible.
+        """Return nodes and weights for an integral over the part of [low, high] that matters.
 
-        At the marked `ends`, f behaves like half powers.
+        `log_f` is the logarithm of the integrand. At the ends that `ends` marks, the integrand
+        behaves like half powers.
         """
         if high <= low:
             return np.empty(0), np.empty(0)
@@ -327,9 +347,9 @@ class Law:
 
 
 def _reach_up(k: float) -> float:
-    """Return q > 0 such that the density of ln r^p is negligible further than q above its peak.
+    """Return q > 0 such that the density of p·ln r is negligible further than q above its peak.
 
-    Relative to its peak the density is e^(−k(e^q − 1 − q)).
+    At the distance q, relative to its peak, the density is e^(−k(e^q − 1 − q)).
     """
     q = min(2.0, math.sqrt(2 * _LOST / k))  # e^q − 1 − q >= q²/2
     while k * (math.expm1(q) - q) < _LOST:
@@ -338,22 +358,23 @@ def _reach_up(k: float) -> float:
 
 
 def _reach_down(k: float) -> float:
-    """Return q > 0 such that the density of ln r^p is negligible further than q below its peak.
+    """Return q > 0 such that the density of p·ln r is negligible further than q below its peak.
 
-    It follows from k(e^−q − 1 + q) >= kq²/(2 + q).
+    At the distance q, relative to its peak, the density is e^(−k(e^−q − 1 + q)), and the exponent's
+    k(e^−q − 1 + q) is at least kq²/(2 + q).
     """
     half = _LOST / k / 2
     return half + math.sqrt(half * (half + 4))
 
 
 def _sine_of_double(x: _Array) -> _Array:
-    """Return sin 2x from tan x, which takes numpy a fifth of the time of a sine."""
+    """Return sin(2x) from tan x, which takes numpy a fifth of the time of a sine."""
     tangent = np.tan(x)
     return 2 * tangent / (1 + tangent * tangent)
 
 
 def _powers(p: float, y: _Array, x: _Array) -> _Array:
-    """Return e^(p(y+x)) − e^(py), x > 0."""
+    """Return e^(p(y+x)) − e^(py) for x > 0: the rise of r^p from r = e^y to r = e^(y+x)."""
     near = np.minimum(p * x, 1.0)
     return np.where(p * x < 1, np.exp(p * y) * np.expm1(near), np.exp(p * (y + x)) - np.exp(p * y))
 

@@ -1,4 +1,13 @@
-"""Quantiles of a coordinate of spherical noise, and a quick δ(ε) of generalized gamma noise."""
+"""Quantiles of a coordinate of spherical noise, and a quick δ(ε) of generalized gamma noise.
+
+Notation: lengths are in units of the scale, except where `scale` is written. d is the dimension, α
+and p the shape, κ = d−1−α and k = (α+1)/p. R is the radius of the noise, a random number, and r one
+of its values. f is the density of y = ln r. s is the shift, r₂ the radius after it, x = ln(r₂/r)
+and b = r^p. L is the privacy loss. P and Q are probabilities under the noise and under the shifted
+noise. F is the distribution function of a cosine, W the cosine of a uniform direction, and X_i a
+coordinate of the noise. w and w₂ are the cosines of the angles to the shift at which L = ε, seen
+from the two centres.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +23,11 @@ from leastnoise.numerics.quadrature import gauss_legendre
 
 # δ(ε) of spherical generalized gamma noise as the difference of two tails: quick, for searches.
 #
-# notation: as in `profile`; w and w₂ are the cosines of the angles at the two centres where L = ε,
-# F the law of a cosine, f the density of y = ln r, x = ln(r₂/r) and b = r^p. Then
-#
 #     δ = P(L > ε) − e^ε Q(L > ε) = ∫ f(y) [1 − F(w) − e^(dx) (dy₂/dy) (1 − F(w₂))] dy
 #
-# where κx + b(e^(px) − 1) = ε and dy₂/dy = (κ + pb)/(κ + pb e^(px)); below r₁ the bracket is 1
-# (theory/noise.md §7). It takes one integral, and `log_delta` takes two. But the difference
-# cancels digits: if too few are left, `log_delta` is used.
+# where κx + b(e^(px) − 1) = ε, y₂ = y + x and dy₂/dy = (κ + pb)/(κ + pb e^(px)); below the r₁ of
+# `profile` the bracket is 1 (theory/noise.md §7). It takes one integral, and `log_delta` takes two.
+# But the difference cancels digits: if too few are left, `log_delta` is used.
 
 
 _Array = NDArray[np.float64]
@@ -48,7 +54,7 @@ def quick_log_delta(
 
 
 def _tails(law: Law) -> tuple[float, float]:
-    """Return P(L > ε) and e^ε Q(L > ε), L the privacy loss, before and after the shift."""
+    """Return the tails P(L > ε) and e^ε Q(L > ε), whose difference is δ(ε)."""
     edge, pieces = law.pieces()
     above, below = _mass_within(law, edge) if edge > 0 else 0.0, 0.0
     for start, end in pieces:
@@ -59,14 +65,17 @@ def _tails(law: Law) -> tuple[float, float]:
 
 
 def _log_both(law: Law, y: _Array) -> _Array:
-    """Return ln of the sum of both integrands."""
+    """Return ln of the sum of both integrands at the points y = ln r."""
     first, second = _integrands(law, y)
     with np.errstate(divide="ignore"):
         return np.log(first + second)
 
 
 def _integrands(law: Law, y: _Array) -> tuple[_Array, _Array]:
-    """Return f (1 − F(w)) and f e^(dx) (dy₂/dy) (1 − F(w₂)) at the points y = ln r."""
+    """Return the integrands of both tails at the points y = ln r.
+
+    They are f(y) (1 − F(w)), and f(y) e^(dx) (dy₂/dy) (1 − F(w₂)) with y₂ = ln r₂.
+    """
     s, p, k = law.s, law.p, (law.alpha + 1) / law.p
     x = law.solve(y, law.epsilon)
     r, r2, b = np.exp(y), np.exp(y + x), np.exp(p * y)
@@ -86,7 +95,10 @@ def _integrands(law: Law, y: _Array) -> tuple[_Array, _Array]:
 
 
 def _mass_within(law: Law, radius: float) -> float:
-    """Return P(R < radius) by its series, P = b^k e^(−b)/Γ(k+1) Σ b^n/((k+1)…(k+n)), b = r^p."""
+    """Return P(R < radius), the probability of a smaller radius, by its series.
+
+    It is b^k e^(−b)/Γ(k+1) times the sum of b^n/((k+1)…(k+n)) over n >= 0, where b = radius^p.
+    """
     k, log_b = (law.alpha + 1) / law.p, law.p * math.log(radius)
     b = math.exp(log_b)  # may underflow, where k·ln b needn't
     term, total, n = 1.0, 1.0, 0
@@ -98,7 +110,7 @@ def _mass_within(law: Law, radius: float) -> float:
 
 
 def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
-    """Return 1 − F(w) from down = (1 − w)/2 and up = (1 + w)/2, both of small relative error."""
+    """Return 1 − F(w) from `down` = (1 − w)/2 and `up` = (1 + w)/2, accurate near w = ±1, too."""
     small = cap(dimension, np.minimum(np.minimum(down, up), 0.5))
     return np.where(down <= up, small, 1 - small)
 
@@ -107,9 +119,10 @@ def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
 
 
 def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
-    """The t with P(|X_i| > t·scale) = outside for l2 noise.
+    """The magnitude, in scales, that a coordinate of l2 noise exceeds with probability `outside`.
 
-    X_i/scale = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2).
+    X_i/scale is √(2G)·Z, where G is a gamma variable of shape (d+1)/2 and Z is standard normal
+    (theory/release.md §2).
     """
     k = (noise.dimension + 1) / 2
     # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
@@ -127,10 +140,11 @@ def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
 
 
 def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
-    """The t with P(|X_i| > t·scale) = outside for generalized gamma noise.
+    """The quantile of a coordinate of generalized gamma noise, in scales.
 
-    P(|X_i| > t·scale) = E P(|W| > t/R), where R^p ~ Gamma((α + 1)/p) and W is the cosine of a
-    uniform direction.
+    The coordinate exceeds it in absolute value with probability `outside`. The probability of
+    |X_i| > t·scale is the mean of P(|W| > t/R) over the radius R, where R^p is a gamma variable of
+    shape (α + 1)/p.
     """
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed only here)
 

@@ -1,4 +1,8 @@
-"""Exact draws of generalized gamma and l2 noise: a radius, and a uniform direction."""
+"""Exact draws of generalized gamma and l2 noise: a radius, and a uniform direction.
+
+Notation: d is the dimension, α and p are the parameters of generalized gamma noise, and G is a
+gamma variable of scale 1.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 # Exact draws of spherical generalized gamma noise: a radius times a uniform direction.
 #
-# notation: k = (α+1)/p. R/scale = G^(1/p), G ~ Gamma(k) (theory/release.md §2).
+# The radius is scale·G^(1/p), where G has the shape (α+1)/p (theory/release.md §2).
 
 
 def generalized_gamma_sampler(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -35,7 +39,7 @@ def radius(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> LazyRea
 
 @final
 class _Radius(LazyReal):
-    """The radius (scale/grid)·G^(1/p), with G ~ Gamma((α + 1)/p)."""
+    """The radius (scale/grid)·G^(1/p), where the gamma variable G has the shape (α + 1)/p."""
 
     def __init__(self, noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> None:
         self._scale, self._p = noise.scale / grid, noise.p
@@ -45,9 +49,9 @@ class _Radius(LazyReal):
         return ball(self._scale) * (self._gamma.enclose(bits).log() / ball(self._p)).exp()
 
 
-# Exact draws of the l2 mechanism's noise: X = σ√(2G)·Z, one G for all coordinates.
+# Exact draws of the l2 mechanism's noise: σ√(2G)·Z, one G for all coordinates.
 #
-# notation: G ~ Gamma((d+1)/2, 1), Z standard normal in R^d. The characteristic function of σ√(2G)·Z
+# G has the shape (d+1)/2, and Z is standard normal in R^d. The characteristic function of σ√(2G)·Z
 # is (1 + σ²|t|²)^(−(d+1)/2), as for the density ∝ exp(−|x|/σ) (theory/release.md §2).
 
 
@@ -60,7 +64,7 @@ def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: 
 
 @final
 class _RootOfGamma(LazyReal):
-    """The factor scale·√(2G) of all coordinates, with G ~ Gamma((d + 1)/2)."""
+    """The common factor scale·√(2G) of all coordinates, where G has the shape (d + 1)/2."""
 
     def __init__(self, scale: Fraction, gamma: LazyGamma) -> None:
         self._scale = scale

@@ -4,8 +4,11 @@ The search is in floats. For the shape and an approximate scale it puts the priv
 lattice and convolves it. For the scale it uses the same lattice as the proof, with δ in floats. At
 the end a proof accepts or rejects the result.
 
-notation: Z the loss of one release, K(c) = ln E_P e^(cZ), k the number of releases, S the sum of k
-losses of law e^(cz−K) P. Then δ(ε) = e^(kK−cε) E e^(−cY)(1 − e^(−Y))₊, Y = S − ε, for any tilt c.
+Notation: Z is the privacy loss of one release, P its law, k the number of releases, and α and p the
+shape of a generalized gamma law. For a number c > 0, called tilt, K(c) is the logarithm of the mean
+of e^(cZ), and the tilted law has the density e^(cz−K(c)) relative to P, at the loss z. Let S be the
+sum of k independent losses of the tilted law, and Y = S − ε. Then δ(ε) of k releases is
+e^(kK(c)−cε) times the mean of e^(−cY) max(0, 1 − e^(−Y)), for any tilt.
 """
 
 from __future__ import annotations
@@ -67,10 +70,10 @@ _PROOFS = 4
 
 
 def several(task: SeveralReleases) -> Noise:
-    """Return the law for several releases, each with a worst shift of 1; δ > 0.
+    """Return the generalized gamma law for several releases, each with a worst shift of 1; δ > 0.
 
-    `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε > 100, and
-    NotCertified if no scale is proved.
+    The question's `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε >
+    100, and NotCertified if no scale is proved.
     """
     question = task.question
     if question.sampling_rate != 1:
@@ -130,7 +133,7 @@ def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
 
 @final
 class _ScaleSearch:
-    """The smallest scale of each shape for several releases, and the loss at that scale.
+    """The search for the smallest scale of each shape for several releases, and the loss there.
 
     Each search for a scale starts from the results for previous shapes.
     """
@@ -145,7 +148,10 @@ class _ScaleSearch:
         self._slope = -10.0
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at the approximate smallest scale; +∞ if no scale is found."""
+        """Return ln of the loss at the approximate smallest scale, plus a small charge for a pole.
+
+        It is +∞ if no scale is found, or if p is so near to 1 that a proof takes long.
+        """
         law = self._law(shape)
         if law.p != 1 and _NEARLY_L2[0] < law.p < _NEARLY_L2[1]:
             return math.inf
@@ -212,7 +218,10 @@ class _ScaleSearch:
         return log_scale
 
     def _proofs_root(self, law: GeneralizedGamma, near: float) -> float:
-        """Return the approximate ln of the smallest scale at which the proof's lattice meets δ."""
+        """Return ln of the smallest scale at which the proof's lattice meets δ, in floats.
+
+        The search starts at `near`.
+        """
 
         def gap(log_scale: float) -> float:
             scales = Fraction(math.exp(-log_scale))
@@ -269,7 +278,7 @@ def _root(
 
 
 def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
-    """Approximate ln δ(epsilon) of `compositions` releases."""
+    """Approximate ln δ(epsilon) of `compositions` releases, each with this law of the loss."""
     low, width, masses = _bin(law, compositions)
     z = low + width * np.arange(len(masses), dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -315,7 +324,11 @@ def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.f
 def _tilt(
     z: NDArray[np.float64], log_masses: NDArray[np.float64], compositions: int, epsilon: float
 ) -> float:
-    """Return the approximate c that minimises e^(kK−cε)/(c(c+1)): kK′(c) = ε + 1/c + 1/(c+1)."""
+    """Return the tilt c that approximately minimises e^(kK(c)−cε)/(c(c+1)).
+
+    There the mean of k losses of the tilted law, kK′(c), is ε + 1/c + 1/(c+1). The losses are `z`,
+    and k is `compositions`.
+    """
 
     def beyond(log_c: float) -> bool:
         c = math.exp(log_c)

@@ -31,11 +31,12 @@ _MOST_DIMENSIONS = 10  # largest dimension for several releases
 
 
 def search(question: Question) -> SphericalStaircase:
-    """The spherical staircase of least loss: decay ε, the best γ in (0, 1], the smallest radius.
+    """The spherical staircase of least loss, for a shift of 1.
 
-    `fixed` may set gamma. If it sets the radius or another decay, it must set both radius and
-    gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if the radius
-    is too large, InvalidArgument if a parameter is missing.
+    It has the decay ε, the best gamma in (0, 1], and the smallest radius that meets the budget. The
+    question's `fixed` may set gamma. If it sets the radius or another decay, it must set both
+    radius and gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if
+    the radius would be too large, InvalidArgument if a parameter is missing.
     """
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
     decay = fixed.get("decay", question.budget.epsilon)
@@ -48,7 +49,10 @@ def search(question: Question) -> SphericalStaircase:
 def _least(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> SphericalStaircase:
-    """`search` for decay ε, and γ if `gamma` sets it."""
+    """The spherical staircase with decay ε and the smallest radius that meets the budget.
+
+    `gamma` is the best one, unless the argument sets it.
+    """
     decay = budget.epsilon
     problem = CutStaircase(
         family=SphericalStaircase.name,
@@ -84,10 +88,10 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
 def several(task: SeveralReleases) -> SphericalStaircase:
     """The spherical staircase for several releases, each with a worst shift of 1; ε > 0.
 
-    Its steps are as wide as the shift, so losses are −ε', 0, ε' and ∞. Their law follows from δ(0)
-    and δ(ε'). So ε' is searched in floats, before a proof decides. `fixed` may set gamma. Raises
-    NotApplicable in more than 10 dimensions and for samples, InvalidArgument for other fixed
-    parameters.
+    Its decay is ε', the ε of one release. Its steps are as wide as the shift, so losses are −ε', 0,
+    ε' and ∞. Their law follows from δ(0) and δ(ε'). So ε' is searched in floats, before a proof
+    decides. The question's `fixed` may set gamma. Raises NotApplicable in more than 10 dimensions
+    and for samples, InvalidArgument for other fixed parameters.
     """
     question, budget = task.question, task.question.budget
     if question.sampling_rate != 1:

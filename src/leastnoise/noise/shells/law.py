@@ -35,11 +35,12 @@ _WHOLES: Converter[Iterable[int], tuple[int, ...]] = takes(
 @final
 @record()
 class OptimalRadial(RadialStepNoise):
-    """Density ∝ weights[j] for edges[j−1] <= cells·‖x‖₂/scale < edges[j], edges[−1] = 0; 0 beyond.
+    """Spherical noise for a vector, with a density in falling steps of any heights and widths.
 
-    Edges are increasing integers, and weights are integers that never increase. δ(ε) is a finite
-    sum of volumes of two balls, for every shift (theory/noise.md §1). `leastnoise.design` finds
-    these laws.
+    The density at x is proportional to weights[j] for edges[j−1] <= cells·‖x‖₂/scale < edges[j],
+    where the edge before the first is 0. It is 0 beyond the last edge. For every shift, δ(ε) is a
+    finite sum of volumes of a ball outside another ball (theory/noise.md §1). `leastnoise.design`
+    finds these laws.
 
     Args:
         scale: Scale > 0; the sensitivity.
@@ -103,12 +104,13 @@ class OptimalRadial(RadialStepNoise):
 @final
 @record()
 class SphericalStaircase(RadialStepNoise):
-    """Density ∝ e^(−decay·k(‖x‖₂/scale)) for ‖x‖₂ <= radius·scale in R^dimension, 0 beyond.
+    """The truncated staircase for a vector: spherical noise in equal steps that fall by one ratio.
 
-    With decay = ε the loss under a shift of `scale` is ∞, ε, 0 or −ε, and δ(ε) is the mass that the
-    shift moves beyond R. In one dimension it is `truncated-staircase`.
-
-    notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
+    For an output x of length r = ‖x‖₂/scale, in scales, the density is proportional to
+    e^(−decay·k(r)) if r <= radius, and 0 beyond. The step k(r) is 0 for r < gamma, and
+    ⌊r − gamma⌋ + 1 for larger r. With decay = ε the privacy loss under a shift of `scale` is ∞, ε,
+    0 or −ε, and δ(ε) is the mass that the shift moves beyond the radius. In one dimension it is
+    `truncated-staircase`.
 
     Args:
         scale: Scale > 0; the sensitivity.
@@ -143,5 +145,5 @@ class SphericalStaircase(RadialStepNoise):
     decay: FractionField = field(converter=DECAY)
 
     def _steps(self) -> RadialSteps:
-        """The step density with the edges γ, γ + 1, … below R, and R."""
+        """The step density with the edges gamma, gamma + 1, … below the radius, and the radius."""
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)

@@ -1,4 +1,9 @@
-"""Enclosure of δ(ε) for spherical step densities, from the volumes of two balls."""
+"""Enclosure of δ(ε) for spherical step densities, from the volumes of two balls.
+
+Notation: f is the density, v the shift, t the length of v in scales, and c = e^ε. The step j of f
+has the height h_j and ends at the radius edge_j; c·f(·−v) is the shifted density times c, with the
+heights c·h_j. a and b are the radii of two balls, with centres t apart.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +24,12 @@ from leastnoise.noise.shells.law import OptimalRadial
 def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε); NaN if the precision can't decide the order of two heights.
 
-    notation: f the density, c = e^ε, v the shift, t = |v| in scales. The density is spherical and
-    never increases, so the longest shift is the worst (theory/noise.md §1). By the layer-cake
-    formula δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du, λ the volume. Both sets are balls with centres
-    t apart. Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii
-    edge_i and edge_k, i <= k as c >= 1. Volumes are in units of the last ball, heights as in the
-    definition of f.
+    The density is spherical and never increases, so the longest shift is the worst
+    (theory/noise.md §1). By the layer-cake formula, δ is an integral over u > 0. Its integrand is
+    the volume of the set {f ≥ u} outside the set {c·f(·−v) ≥ u}. Both sets are balls with centres t
+    apart. Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii
+    edge_i and edge_k, where i <= k because c >= 1. Volumes are in units of the last ball.
+    Heights are weight·e^(−decay·level), without the factor that normalises f.
     """
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
     heights_of_f = _heights(steps, Fraction(0), shifted=False)
@@ -56,7 +61,7 @@ def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) ->
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Height:
-    """A height weight·e^exponent of a step of f, or of c·f(·−v) if `shifted`; see `delta_ball`."""
+    """The height weight·e^exponent of a step of f, or of a step of c·f(·−v) if `shifted`."""
 
     weight: int
     exponent: Fraction = Fraction(0)
@@ -70,7 +75,7 @@ class _Height:
     def equals(self, other: _Height) -> bool:
         """True if both heights are the same number.
 
-        Comparing the fields decides it, because e^r is irrational for a rational r ≠ 0.
+        Comparing the fields decides it, because e to a rational power other than 0 is irrational.
         """
         return (self.weight, self.exponent) == (other.weight, other.exponent)
 
@@ -86,7 +91,7 @@ class _Height:
 
 
 def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list[_Height]:
-    """The heights of the steps of e^log_factor·f."""
+    """The heights of the steps of f times e^log_factor, in descending order."""
     return [
         _Height(weight=w, exponent=log_factor - steps.decay * k, shifted=shifted)
         for w, k in zip(steps.weights, steps.levels, strict=True)
@@ -96,8 +101,8 @@ def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list
 def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
     """All heights in descending order; None if the precision can't decide it.
 
-    Of two equal heights the height of c·f(·−v) comes first. The last one is the last height of f,
-    since c·h_j >= h_j.
+    Of two equal heights the height of c·f(·−v) comes first. The last height is the last of f, since
+    c·h_j >= h_j.
     """
     heights, remaining = [], list(reversed(shifted))
     for height in heights_of_f:
@@ -114,8 +119,9 @@ def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[
 class _Balls:
     """Two balls with centres `shift` apart; the inner ball is no larger, and not in the outer ball.
 
-    Unless they are disjoint, their spheres meet in a plane. Its distance `before` = (a² − b² +
-    t²)/(2t) from the inner ball's centre is at most t/2, so the other centre lies behind it.
+    `inner` and `outer` are their radii a and b. Unless they are disjoint, their spheres meet in a
+    plane. Its distance `before` = (a² − b² + t²)/(2t) from the inner ball's centre is at most t/2,
+    so the other centre lies behind it.
     """
 
     inner: Fraction
@@ -161,8 +167,8 @@ class _Balls:
 def _cap(square: Fraction, dimension: int) -> arb:
     """Enclose the share of a unit ball beyond a plane, at most half of the ball.
 
-    The plane cuts the unit sphere in a sphere of radius √square. The share is I_square((d + 1)/2,
-    ½)/2, I the regularised incomplete beta function.
+    The plane cuts the unit sphere in a sphere of radius √square. The share is half of the
+    regularised incomplete beta function I_square((d + 1)/2, ½), d = `dimension`.
     """
     parameter = ball(Fraction(dimension + 1, 2))
     return ball(square).beta_lower(parameter, arb(0.5), regularized=True) / 2

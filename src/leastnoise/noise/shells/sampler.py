@@ -1,7 +1,9 @@
 """Exact draws from spherical step densities: choose a ball by its share, then a uniform point.
 
-X = edge_J·V^{1/d}·(a uniform direction), P(J = j) ∝ (height_j − height_{j+1}) edge_j^d and V
-uniform on (0, 1) (theory/noise.md §2).
+In d dimensions, ball j has the radius edge_j, and its probability is proportional to (height_j −
+height_{j+1}) edge_j^d, where height_j is the density between edge_{j−1} and edge_j. A uniform point
+of a ball has the distance radius·V^(1/d) from the centre, for V uniform on (0, 1), and a uniform
+direction (theory/noise.md §2).
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ def sampler(noise: RadialStepNoise, grid: Fraction, entropy: Entropy) -> Sampler
 
 @final
 class _RadiusInBall(LazyReal):
-    """The distance radius·V^{1/dimension} of a uniform point of a ball from its centre."""
+    """The distance radius·V^(1/dimension) of a uniform point of a ball from its centre.
+
+    V is uniform on (0, 1), and `radius` is the radius of the ball.
+    """
 
     def __init__(self, entropy: Entropy, *, radius: Fraction, dimension: int) -> None:
         self._uniform = LazyUniform(entropy)

@@ -1,4 +1,8 @@
-"""The least noise in steps for a budget: its scale, and the position of its steps or its radius."""
+"""The least noise in steps for a budget: its scale, and the position of its steps or its radius.
+
+Notation: X is a draw of the noise, E an expectation, and K an integer. γ = gamma is the end of the
+first step in scales, and b = e^(−decay) the ratio of the heights of neighbouring steps.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +63,8 @@ def staircase_search(question: Question) -> Staircase:
 def find_best_gamma(decay: float, loss: Loss) -> Fraction:
     """Return the γ of least loss at a given scale (Geng & Viswanath 2014, Theorems 4 and 5).
 
-    Let b = e^(−ε). For E|X|, γ = 1/(1 + e^(ε/2)). For E X², γ = ((b(1 + b)/2)^(1/3) − b)/(1 − b).
-    If that cancels, the form b·expm1(ln((1 + b)/(2b²))/3)/(1 − b) is used.
+    For the loss E|X|, γ = 1/(1 + e^(decay/2)). For E X², γ = ((b(1 + b)/2)^(1/3) − b)/(1 − b),
+    where b = e^(−decay). If that cancels, the form b·expm1(ln((1 + b)/(2b²))/3)/(1 − b) is used.
     """
     b, gap = math.exp(-decay), -math.expm1(-decay)
     if loss is Loss.MAE:
@@ -74,9 +78,10 @@ def find_best_gamma(decay: float, loss: Loss) -> Fraction:
 
 
 def _pure_scale(law: Staircase, budget: Budget) -> Fraction:
-    """Return the smallest purely private scale: 1/t for the largest t with decay·⌈t⌉ <= ε.
+    """Return the smallest scale at which `law` is purely ε-private for a shift of 1.
 
-    A shift of t scales has a loss of at most decay·⌈t⌉.
+    A shift of t scales has a loss of at most decay·⌈t⌉, so the scale is 1/⌊ε/decay⌋. Raises
+    NotApplicable for a decay above ε.
     """
     whole = math.floor(budget.epsilon / law.decay)
     if whole == 0:
@@ -127,7 +132,10 @@ def geometric_search(question: Question) -> Geometric:
 
 
 def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
-    """Return the least c with decay·⌈shift/c⌉ <= ε."""
+    """Return the smallest number of cells with decay·⌈shift/cells⌉ <= epsilon.
+
+    Raises NotApplicable for a decay above epsilon.
+    """
     steps = math.floor(epsilon / decay)
     if steps == 0:
         raise NotApplicable(family=Geometric.name, why="a decay above epsilon leaves delta > 0")
@@ -135,7 +143,7 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 
 
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
-    """The law on multiples of 1/`shift` that has the best core."""
+    """The law on multiples of 1/`shift`, in sensitivities, that has the core of least loss."""
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:
         return law(core=_validate.whole(question.fixed["core"], name="core"))
@@ -143,14 +151,13 @@ def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometr
 
 
 def _cores(question: Question, decay: Fraction, cells: int) -> range:
-    """Return candidates that include the best core.
+    """Return candidates that include the core of least loss.
 
-    notation: c = cells, a = core, b = e^(−decay), m = b/(1 − b), y = a − ½ + cm > 0. The loss is a
-    convex function of a divided by y. So it falls up to a real number a* and rises from there, and
-    the best core is next to a*. For E K², a* = γc + ½ with the staircase's best γ, as the
-    staircase's variance is 1/12 more. For E|K|, y² = Y² − ¼ at a*, where the staircase has its best
-    y, Y = c√b/(1 − b). If Y >= ½, y is at most ½ below Y. Otherwise the loss grows with a, and Y <=
-    ½ implies a <= 1, too.
+    Let c = cells, a = core, m = b/(1 − b) and y = a − ½ + cm > 0. The loss is a convex function of
+    a divided by y. So it falls up to a real number a* and rises from there, and the best core is
+    next to a*. For E K², a* = γc + ½ with the staircase's best γ, as the staircase's variance is
+    1/12 more. For E|K|, y² = Y² − ¼ at a*, where Y = c√b/(1 − b) is the staircase's best y. If Y >=
+    ½, y is at most ½ below Y. Otherwise the loss grows with a, and Y <= ½ implies a <= 1, too.
     """
     near = math.floor(find_best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
@@ -166,8 +173,9 @@ _POINTS = 129  # points in each half of the grid for γ; the loss has kinks wher
 def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     """Return the truncated staircase of least loss: the best γ in (0, 1], at its smallest radius.
 
-    `fixed` may set gamma, decay (default ε) and an atom w (default 0). The steps then have δ' =
-    (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or if the radius is too large.
+    `fixed` may set gamma and an atom w (default 0). The steps then have δ' = (δ − w)/(1 − w) left
+    to spend. Raises Refused if nothing is left, or if the radius or ε is too large. It also does so
+    if `fixed` sets the radius, or a decay other than ε.
     """
     decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
     atom = Fraction(question.fixed.get("atom", 0))
@@ -213,7 +221,10 @@ def _grid(epsilon: float) -> list[float]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _StepsProblem:
-    """The search for γ and R. notation: q = e^−ε, κ̄ = 1 − q; edges at γ + j < R and at R."""
+    """The search for γ and the radius R of a truncated staircase of scale 1 and decay ε.
+
+    Let q = e^(−ε) and κ̄ = 1 − q. Steps end at γ, γ + 1, … below R, and at R.
+    """
 
     epsilon: float
     delta: float
@@ -295,10 +306,10 @@ def tulap_search(question: Question) -> Tulap:
 def least_radius(epsilon: float, delta: float) -> float:
     """Return the radius of the canonical noise for (ε, δ), 0 < δ < 1, to a few ulps.
 
-    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass that is cut off. Before the cut the noise
-    is N + U as in `Tulap`. Its tail beyond n + ½ is b^(n+1)/(1 + b), and falls linearly up to n +
-    3/2. Let n + s = ln(b(1+b)⁻¹·2/q)/ε with 0 <= s < 1. Then the tail is q/2 at n + ½ + (1 −
-    b^s)/(1 − b), which is the radius.
+    Let b = e^(−ε), and q = 2δb/(1 − b + 2δb) the mass that is cut off. Before the cut the noise is
+    N + U as in `Tulap`. Its tail beyond n + ½ is b^(n+1)/(1 + b), and falls linearly up to n + 3/2.
+    Let n + s = ln(b(1+b)⁻¹·2/q)/ε with 0 <= s < 1. Then the tail is q/2 at n + ½ + (1 − b^s)/(1 −
+    b), which is the radius.
     """
     if epsilon == 0:
         return 1 / (2 * delta)  # the limit: uniform

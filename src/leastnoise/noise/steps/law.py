@@ -1,4 +1,11 @@
-"""Noise on the line in steps: staircases, truncated or not, geometric and Tulap noise."""
+"""Noise on the line in steps: staircases, truncated or not, geometric and Tulap noise.
+
+Notation: X is a draw of the noise, f its density, and E an expectation. γ = gamma is the end of the
+first step in scales, b = e^(−decay) the ratio of the heights of neighbouring steps, and m = b/(1 −
+b). k(r) is the number of the step at the distance r from 0 in scales: 0 for r < γ, and ⌊r − γ⌋ + 1
+for r >= γ. R is the radius of a truncated law. On a lattice, K is an integer, c = cells the number
+of lattice points in a step, and a = core.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
-    """The decay of steps exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
+    """The `decay` as a Fraction; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
     return exact_where(
         decay,
         name=name,
@@ -37,13 +44,14 @@ def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
 @final
 @record()
 class Staircase(Noise):
-    """Density ∝ e^(−decay·k(|x|/scale)), k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
+    """Staircase noise: density ∝ e^(−decay·k(|x|/scale)), where k(r) numbers the steps.
 
-    With decay = ε it is purely ε-private for shifts up to scale. If γ minimises the loss, no purely
-    ε-private additive noise has a smaller loss (Geng & Viswanath 2014). X is uniform on (−c, c),
-    where c = scale·(γ + J) with P(J = j) ∝ b^j (γ + j).
+    k(r) is 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ, with γ = gamma. With decay = ε it is purely
+    ε-private for shifts up to scale. If γ minimises the loss, no purely ε-private additive noise
+    has a smaller loss (Geng & Viswanath 2014).
 
-    notation: γ = gamma in (0, 1], b = e^(−decay), m = b/(1 − b).
+    X is uniform on (−h, h), where h = scale·(γ + J) for a random J = 0, 1, … with P(J = j) ∝ b^j (γ
+    + j), b = e^(−decay).
 
     Args:
         scale: Scale > 0; the sensitivity.
@@ -72,7 +80,7 @@ class Staircase(Noise):
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x) = −decay·k(|x|/scale) − ln(2·scale·(γ + m))."""
+        """The logarithm of the density at x, −decay·k(|x|/scale) − ln(2·scale·(γ + m))."""
         scale, gamma = float(self.scale), float(self.gamma)
         magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / scale
         step = np.maximum(0.0, np.floor(magnitude - gamma) + 1)
@@ -80,7 +88,7 @@ class Staircase(Noise):
 
     @property
     def mean_step(self) -> float:
-        """The number m = 1/(e^decay − 1), the mean of a geometric law with ratio b."""
+        """The number m = b/(1 − b) = 1/(e^decay − 1), the mean of a geometric law with ratio b."""
         return math.exp(-float(self.decay)) / -math.expm1(-float(self.decay))
 
     @property
@@ -92,7 +100,7 @@ class Staircase(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """E|X| = scale·(γ·γ + m·(2γ + 1 + 2m))/(2(γ + m))."""
+        """The mean absolute value E|X| = scale·(γ·γ + m·(2γ + 1 + 2m))/(2(γ + m))."""
         gamma = float(self.gamma)
         higher = 2 * gamma + 1 + 2 * self.mean_step
         return float(self.scale) * self._mix(gamma, higher) / 2
@@ -109,7 +117,10 @@ class Staircase(Noise):
 @final
 @record()
 class Geometric(Noise):
-    """Noise X = scale·K/cells, P(K = k) ∝ e^(−decay·s(|k|)); on the integers for scale = cells.
+    """Geometric noise X = scale·K/cells, where P(K = k) ∝ e^(−decay·s(|k|)) for integers k.
+
+    s(j) is the number of the step with the lattice point j: 0 for j < a, and ⌊(j − a)/c⌋ + 1 for j
+    >= a, where c = cells and a = core. For scale = cells the noise is on the integers.
 
     For c = a = 1 it is the geometric mechanism (Ghosh, Roughgarden & Sundararajan 2012), otherwise
     the staircase on the integers (Geng & Viswanath 2014). It hides only integer shifts, so the
@@ -117,13 +128,10 @@ class Geometric(Noise):
     ε-private for integer shifts up to cells. It is `staircase` rounded to the lattice, and has the
     same privacy losses under shifts on the lattice (theory/noise.md §10).
 
-    notation: c = cells >= 1, a = core in 1 … c, b = e^(−decay), m = b/(1 − b); s(j) = 0 for j < a,
-    and ⌊(j − a)/c⌋ + 1 for j >= a.
-
     Args:
         scale: Scale > 0; the sensitivity.
         cells: Number of lattice points in one step, >= 1.
-        core: Number a of lattice points k with 0 <= k < a in the top step; 1 to cells.
+        core: Number of lattice points k >= 0 in the top step, with 0; 1 to cells.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
 
@@ -156,7 +164,7 @@ class Geometric(Noise):
 
     @cached_property
     def staircase(self) -> Staircase:
-        """The staircase density that spreads each mass over its cell (k − ½, k + ½)·scale/cells."""
+        """The staircase that spreads each P(K = k) evenly over its cell, (k ± ½)·scale/cells."""
         gamma = Fraction(2 * self.core - 1, 2 * self.cells)
         return Staircase(scale=self.scale, gamma=gamma, decay=self.decay)
 
@@ -165,7 +173,10 @@ class Geometric(Noise):
         return self.scale / self.cells
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln P(X = x) = −decay·s(|K|) − ln(2a − 1 + 2cm); −inf off the lattice."""
+        """The logarithm of P(X = x), which is −inf off the lattice.
+
+        At x = scale·k/cells it is −decay·s(|k|) − ln(2a − 1 + 2cm), with the s of `Geometric`.
+        """
         nearest, on_lattice = nearest_cells(self, x, cells=self.cells)
         steps = np.maximum(0.0, np.floor((nearest - self.core) / self.cells) + 1)
         total = 2 * self.core - 1 + 2 * self.cells * self.staircase.mean_step
@@ -174,10 +185,10 @@ class Geometric(Noise):
 
     @property
     def variance(self) -> float:
-        """The variance, scale²/cells² times E K² = 2Σk²P(K = k).
+        """The variance scale²·E (K/cells)².
 
-        It is scale²·(q₂ + m·(α² + α(1 − κ) + (1 − κ)(2 − κ)/6 + m(2α + 2 − κ + 2m)))/(α − κ/2 + m)
-        with κ = 1/c, α = a/c and q₂ = (α − κ)α(2α − κ)/6. No term is negative.
+        With κ = 1/c, α = a/c and q₂ = (α − κ)α(2α − κ)/6 it is scale²·(q₂ + m·(α² + α(1 − κ) + (1 −
+        κ)(2 − κ)/6 + m(2α + 2 − κ + 2m)))/(α − κ/2 + m). No term is negative.
         """
         kappa, alpha, m = 1 / self.cells, self.core / self.cells, self.staircase.mean_step
         low = (self.core - 1) / self.cells * alpha * (2 * alpha - kappa) / 6
@@ -187,7 +198,10 @@ class Geometric(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """E|X| = scale·((α − κ)α/2 + m·(α + (1 − κ)/2 + m))/(α − κ/2 + m); see `variance`."""
+        """The mean absolute value E|X|.
+
+        It is scale·((α − κ)α/2 + m·(α + (1 − κ)/2 + m))/(α − κ/2 + m), with κ = 1/c and α = a/c.
+        """
         kappa, alpha, m = 1 / self.cells, self.core / self.cells, self.staircase.mean_step
         low = (self.core - 1) / self.cells * alpha / 2
         return float(self.scale) * self._mix(low, alpha + (1 - kappa) / 2 + m)
@@ -214,14 +228,15 @@ _CUT_DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay 
 @final
 @record()
 class TruncatedStaircase(StepNoise):
-    """Density ∝ e^(−decay·k(|x|/scale)) for |x| <= radius·scale, 0 beyond.
+    """Truncated staircase noise: density ∝ e^(−decay·k(|x|/scale)) for |x| <= radius·scale.
+
+    k(r) numbers the steps: it is 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ, with γ = gamma. Beyond
+    the radius the density is 0.
 
     With decay = ε the loss under a shift of `scale` is ∞, ε, 0 or −ε, and δ(ε) is the mass that the
-    shift moves beyond R. With an `atom` w > 0 the noise is exactly 0 with probability w, and has
-    this density otherwise. Then the exact result is published with probability w, and δ(ε') >= w at
-    every ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
-
-    notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
+    shift moves out of the range. With an `atom` w > 0 the noise is exactly 0 with probability w,
+    and has this density otherwise. Then the exact result is published with probability w, and δ(ε')
+    >= w at every ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
 
     Args:
         scale: Scale > 0; the sensitivity.
@@ -289,10 +304,11 @@ class TruncatedStaircase(StepNoise):
 @final
 @record()
 class Tulap(StepNoise):
-    """The law of scale·(N + U) given |N + U| <= radius: P(N = n) ∝ e^(−decay·|n|), U ~ U(−½, ½).
+    """Tulap noise scale·(N + U), given that |N + U| <= radius.
 
-    It is the canonical noise for (ε, δ) if decay = ε, scale = Δ and the radius cuts off the mass q
-    = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is ∝ e^(−decay·n) where
+    N is an integer with P(N = n) ∝ e^(−decay·|n|), and U is uniform on (−½, ½). It is the canonical
+    noise for (ε, δ) if decay = ε, scale is the sensitivity, and the radius cuts off the mass q =
+    2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is ∝ e^(−decay·n) where
     |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
     Args:
@@ -349,7 +365,7 @@ def _count_whole(radius: Fraction, gamma: Fraction) -> int:
 
 
 def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> float:
-    """The moment E|X|^n in the query's unit, n = order."""
+    """The moment E|X|^order, order 1 or 2, of a truncated staircase with this γ."""
     gamma_float, radius, decay = float(gamma), float(law.radius), float(law.decay)
     whole = _count_whole(law.radius, gamma)
     unit = cut_moment(gamma=gamma_float, radius=radius, decay=decay, whole=whole, order=order)
@@ -357,10 +373,10 @@ def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> 
 
 
 def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: int) -> float:
-    """The moment E|X|^n of steps that end at γ + j for j < m = whole and at R; n = order.
+    """The moment E|X|^order of a truncated staircase of scale 1.
 
-    notation: e_j = γ + j for j < m and e_m = R. X is uniform on [−e_j, e_j] with probability ∝ (1 −
-    e^(−decay)) e^(−decay·j) e_j for j < m, and ∝ e^(−decay·m) R for j = m.
+    Its steps end at γ, γ + 1, … (`whole` edges) and at R = radius. X is uniform on [−h, h] with
+    probability ∝ (1 − b) b^j h for each edge h = γ + j, and ∝ b^whole R for h = R.
     """
     weight, moment = step_sums(first=gamma, decay=decay, count=whole, powers=(1, order + 1))
     fall, last = -math.expm1(-decay), math.exp(-decay * whole) * radius
@@ -371,10 +387,10 @@ def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: 
 def step_sums(
     *, first: float, decay: float, count: int, powers: tuple[int, ...]
 ) -> tuple[float, ...]:
-    """The sums Σ_{k<n} e^(−decay·k) (k + a)^j for each j in `powers`; a = first, n = count.
+    """The sums of e^(−decay·k)·(k + first)^j over k = 0 … count − 1, one for each j in `powers`.
 
-    A block of about √n terms is summed once, and all blocks follow from its moments by the binomial
-    theorem. All terms are positive, so nothing cancels.
+    A block of about √count terms is summed once, and all blocks follow from its moments by the
+    binomial theorem. All terms are positive, so nothing cancels.
 
     >>> step_sums(first=0.5, decay=0.0, count=10, powers=(0, 1))
     (10.0, 50.0)

@@ -1,4 +1,9 @@
-"""δ(ε) of noise in steps, and quantiles of its coordinates, in floats."""
+"""δ(ε) of noise in steps, and quantiles of its coordinates, in floats.
+
+Notation: X is a draw of the noise, and the quantile t a length in scales. γ = gamma is the end of
+the first step in scales, b = e^(−decay) the ratio of the heights of neighbouring steps, and m =
+b/(1 − b).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,10 @@ Floats = NDArray[np.float64]
 
 
 def staircase(noise: Staircase, outside: float) -> float:
-    """The t with P(|X| > t·scale) = outside.
+    """The quantile t, in scales, with P(|X| > t·scale) = `outside`.
 
-    The probability of |X| > t·scale, t = γ + i + u with an integer i >= 0 and 0 <= u < 1, is b^i
-    (m/(γ + m)) (1 − u(1 − b)), where b = e^(−decay), m = b/(1 − b). Below γ it is linear in t.
+    At t = γ + i + u, with an integer i >= 0 and 0 <= u < 1, the probability is b^i (m/(γ + m)) (1 −
+    u(1 − b)). Below γ it is linear in t.
     """
     gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
     if outside >= m / (gamma + m):
@@ -32,16 +37,16 @@ def staircase(noise: Staircase, outside: float) -> float:
 
 
 def geometric(noise: Geometric, outside: float) -> float:
-    """The smallest k/cells with P(|X| > scale·k/cells) <= `outside`, an integer k.
+    """The quantile t in scales: the least multiple of 1/cells with P(|X| > t·scale) <= `outside`.
 
-    It follows from the tail of the staircase at k + ½.
+    For t = k/cells it follows from the tail of the staircase at k + ½.
     """
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
 
 
 def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
-    """The characteristic function (1 − b)²/(1 − 2b cos(u·scale) + b²), b = e^(−decay), at each u.
+    """The characteristic function (1 − b)²/(1 − 2b cos(u·scale) + b²), at each u.
 
     Raises NotApplicable if cells > 1.
     """
@@ -54,7 +59,7 @@ def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
 # δ(ε) of staircase noise, in closed form; every term is positive.
 #
 # The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
-# notation: s = Δ/scale = n + φ, b = e^(−decay), m = b/(1 − b), heights in units of the peak.
+# notation: s = Δ/scale = n + φ for a shift Δ, n whole and 0 <= φ < 1; heights in units of the peak.
 # Where x has k(|x|) steps and x − s has k(|x − s|), the privacy loss is decay·ℓ, ℓ their
 # difference:
 #   x < 0: ℓ = n + 1 on a mass of min(γ, φ) + φm, and n on a mass of (γ − φ)₊ + (1 − φ)m;
@@ -76,7 +81,7 @@ def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
         return -math.expm1(float(gap)) if gap < 0 else 0.0
 
     def geometric(steps: int) -> float:
-        """The sum of b^i (1 − e^(ε − decay·(steps − 2i))) over the i >= 1 with positive terms."""
+        """The sum of b^i (1 − e^(ε − decay·(steps − 2i)))₊ over all i >= 1."""
         last = (steps - math.floor(epsilon / law.decay) - 1) // 2
         if last < 1:
             return 0.0
@@ -108,10 +113,10 @@ def _split(number: Fraction) -> tuple[int, Fraction]:
 
 
 def delta(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
-    """The maximum over |v| <= shift of ∫ (f(x) − e^ε f(x − v))₊ dx, in units of the steps.
+    """δ(ε) of a step density f: the maximum over |v| <= shift of ∫ (f(x) − e^ε f(x − v))₊ dx.
 
-    Pieces are exact and each term is f·(1 − e^(ε − loss)), with an exact loss if the weights agree,
-    so nothing cancels.
+    Lengths are in the unit of `steps`. Pieces are exact and each term is f·(1 − e^(ε − loss)), with
+    an exact loss if the weights agree, so nothing cancels.
     """
     return max(
         _delta_at(steps, shift=worst, epsilon=epsilon) for worst in steps.worst_shifts(shift)
@@ -119,7 +124,7 @@ def delta(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
 
 
 def _delta_at(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
-    """The integral of `delta` at one shift."""
+    """The integral of `delta` at a single shift v = `shift`."""
     heights = steps.masses / (steps.float_edges[1:] - steps.float_edges[:-1]) / 2
     terms: list[float] = []
     for width, here, there in steps.overlay(shift):

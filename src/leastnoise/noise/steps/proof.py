@@ -1,4 +1,9 @@
-"""Enclosures of δ(ε) for noise in steps, and of its largest privacy loss."""
+"""Enclosures of δ(ε) for noise in steps, and of its largest privacy loss.
+
+Notation: X is a draw of the noise, and f its density. γ = gamma is the end of the first step in
+scales, b = e^(−decay) the ratio of the heights of neighbouring steps, and m = b/(1 − b). k(r) is
+the number of the step at the distance r from 0 in scales, as in law.py.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +25,12 @@ from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase,
 def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε), exactly 0 if decay·⌈shift/scale⌉ <= ε, which rationals decide.
 
-    notation: s = shift/scale, n = ⌊s⌋, φ = s − n, j the smallest number of steps with decay·j > ε.
-    The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
-    The loss exceeds ε where x − s is at least j steps lower than x. For x > 0 this holds up to some
-    y, since the difference only decreases there. For x < 0 the difference is n or n + 1 steps. If j
-    <= n, all x < 0 count; if j = n + 1, the x with n + 1 steps count; if j > n + 1, none counts.
+    Let s = shift/scale, n = ⌊s⌋ and φ = s − n, and let j be the smallest whole number with decay·j
+    > ε. The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md
+    §1). The loss exceeds ε at x, in scales, if the density at x − s is at least j steps lower than
+    at x. For x > 0 this holds up to some y, since the difference only decreases there. For x < 0
+    the difference is n or n + 1 steps. If j <= n, all x < 0 count; if j = n + 1, the x with n + 1
+    steps count; if j > n + 1, none counts.
     """
     s = shift / noise.scale
     n = math.floor(s)
@@ -45,10 +51,10 @@ def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction
 
 
 def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
-    """The end y of the set {x > 0: k(s − x) − k(x) >= j}, or 0 if it is empty; k counts steps.
+    """The end y of the set {x > 0: k(s − x) − k(x) >= j}, or 0 if it is empty.
 
-    On the i-th step, from γ + i − 1 (0 for i = 0) to γ + i, the condition is x <= s − γ − (j + i −
-    1). So y is on the last step i that begins before that point.
+    On step i, from γ + i − 1 (0 for i = 0) to γ + i, the condition is x <= s − γ − (j + i − 1). So
+    y is on the last step i that begins before that point.
     """
     first = s - gamma - j + 1
     last = max(0, math.ceil((s - 2 * gamma - j + 2) / 2) - 1)
@@ -56,7 +62,7 @@ def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
 
 
 class _StepMasses:
-    """Masses of X/scale for a density whose peak is 1; `half` is the mass of {X > 0}."""
+    """Masses of X/scale for the staircase density whose peak is 1; `half` is the mass above 0."""
 
     def __init__(self, law: Staircase) -> None:
         self._gamma, self._decay = law.gamma, law.decay
@@ -67,8 +73,7 @@ class _StepMasses:
     def above(self, r: Fraction) -> arb:
         """Enclose the mass of {X/scale > r}, r >= 0.
 
-        It is b^i m (1 − u(1 − b)) at r = γ + i + u, i an integer >= 0, b = e^(−decay), m = b/(1 −
-        b).
+        It is b^i m (1 − u(1 − b)) at r = γ + i + u, where i >= 0 is an integer and 0 <= u < 1.
         """
         if r < self._gamma:
             return self.half - ball(r)
@@ -82,7 +87,10 @@ class _StepMasses:
 
 
 def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
-    """The largest loss, decay·⌈shift/scale⌉: that many steps may lie between x and x − shift."""
+    """The largest privacy loss, decay·⌈shift/scale⌉.
+
+    At most ⌈shift/scale⌉ steps lie between an output and the shifted output.
+    """
     return noise.decay * math.ceil(shift / noise.scale)
 
 
@@ -94,7 +102,7 @@ def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
 
 
 def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the largest δ(ε) over integer shifts |v| <= shift; the longest is the worst."""
+    """Enclose the largest δ(ε) over integer shifts up to `shift`; the longest is the worst."""
     most = Fraction(math.floor(shift))
     if most and (noise.cells / noise.scale).denominator != 1:
         return arb(1)  # a shift by 1 leaves the lattice, and reveals everything
@@ -102,12 +110,12 @@ def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction
 
 
 def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose P(X > t) by the staircase whose cells are the integers."""
+    """Enclose the probability that X > t, by the staircase whose cells are the integers."""
     del coordinate
     law = _StepMasses(noise.staircase)
 
     def from_point(point: int) -> arb:
-        """Enclose P(K >= point), point >= 1."""
+        """Enclose the probability that X·cells/scale >= point, for an integer point >= 1."""
         return law.above(Fraction(2 * point - 1, 2 * noise.cells)) / (2 * law.half)
 
     first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
@@ -138,11 +146,11 @@ def step_delta_ball(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> 
 
 
 def closed_form(noise: TruncatedStaircase | Tulap, s: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε) of truncated steps under a shift by s·`scale`, 0 < s <= 1, in few operations.
+    """Enclose δ(ε) of truncated steps under a shift by s·scale, 0 < s <= 1, in few operations.
 
-    notation: q = e^−decay, F(t) the integral of the steps from 0 to t, M = F(R). By theory/noise.md
-    §2 the loss is ∞ with probability δ∞ = P(X > R − s), otherwise decay, 0 or −decay. The total
-    variation TV = P(|X| < s/2) gives the probability p₊ = (TV − δ∞)/(1 − q) of the loss `decay`.
+    R is the radius. By theory/noise.md §2 the loss is ∞ with the probability δ∞ = P(X/scale > R −
+    s), otherwise decay, 0 or −decay. The total variation TV = P(|X|/scale < s/2) gives the
+    probability (TV − δ∞)/(1 − b) of the loss `decay`.
     """
     radius, decay = noise.radius, noise.decay
     gamma = noise.gamma if isinstance(noise, TruncatedStaircase) else Fraction(1, 2)
@@ -164,7 +172,10 @@ def closed_form(noise: TruncatedStaircase | Tulap, s: Fraction, epsilon: Fractio
 
 
 def _below(t: Fraction, gamma: Fraction, decay: Fraction) -> arb:
-    """Enclose F(t) = γ + q + … + qⁿ + (t − γ − n) qⁿ⁺¹, n = ⌊t − γ⌋; t if that is below γ."""
+    """Enclose the mass F(t) of the steps from 0 to t >= 0, in scales, if the peak is 1.
+
+    It is t for t <= γ, else γ + b + … + bⁿ + (t − γ − n)bⁿ⁺¹ with n = ⌊t − γ⌋.
+    """
     if t <= gamma:
         return ball(t)
     n = math.floor(t - gamma)
@@ -177,8 +188,9 @@ def _below(t: Fraction, gamma: Fraction, decay: Fraction) -> arb:
 def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over shifts up to `shift`, as the maximum over `worst_shifts`.
 
-    At each of these shifts δ(ε) is a finite sum over pieces of exact width. If the weights of a
-    piece agree, rationals decide its sign.
+    At each of these shifts δ(ε) is a finite sum over pieces of exact width, on which the density
+    and its shifted copy are constant. If the weights of both on a piece agree, rationals decide its
+    sign.
     """
     steps = noise.steps
     heights = [
@@ -200,7 +212,7 @@ def _total(steps: Steps, heights: list[arb]) -> arb:
 
 
 def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose ∫ (f(x) − e^ε f(x − shift))₊ dx of the unnormalised density f."""
+    """Enclose ∫ (f(x) − e^ε f(x − shift))₊ dx, the numerator of δ(ε), for an unnormalised f."""
     factor = ball(epsilon).exp()
     total = arb(0)
     for width, here, there in steps.overlay(shift):

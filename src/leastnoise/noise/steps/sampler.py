@@ -1,4 +1,7 @@
-"""Exact draws of noise in steps: a step, then a uniform point in it; shares of geometric noise."""
+"""Exact draws of noise in steps: a step, then a uniform point in it; shares of geometric noise.
+
+X is the noise. A piece of |X| is a step, a lattice point or an atom, with its probability.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def staircase_draws(noise: Staircase, grid: Fraction) -> ScaledDraws:
 
 
 def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
-    """Return the steps as pieces, in multiples of `unit`; there are infinitely many."""
+    """Return the steps as pieces of |X|, in multiples of `unit`; there are infinitely many."""
     gamma, decay = noise.gamma, noise.decay
 
     def ends(j: int) -> tuple[Fraction, Fraction]:
@@ -77,18 +80,18 @@ def geometric_draws(noise: Geometric, grid: Fraction) -> ScaledDraws:
 
 
 def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
-    """Return the points |K| = 0, 1, … as pieces, in multiples of `unit`; infinitely many."""
+    """Return the lattice points as pieces of |X|, in multiples of `unit`; infinitely many."""
     cells, core, decay = noise.cells, noise.core, noise.decay
 
     def ends(j: int) -> tuple[Fraction, Fraction]:
         return (point := unit * j), point
 
     def beyond() -> arb:
-        """Enclose cm, the mass of all k >= core, where a k in the top step has the mass 1."""
+        """Enclose cm, the mass of all k > a − 1, in units of the mass of one k in the top step."""
         return cells / ball(decay).expm1()
 
     def half() -> arb:
-        """Enclose a − ½ + cm, half of the mass of all k, in the same unit."""
+        """Enclose a − ½ + cm, half of the mass of all k, in the unit of `beyond`."""
         return core - arb("0.5") + beyond()
 
     def survival(j: int) -> arb:
@@ -146,7 +149,10 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
-    """A sampler of one of `count` shares: a sum of ±L with fair signs, their number Poisson."""
+    """A sampler of one of `count` shares: a sum of `_logarithmic` draws with random signs.
+
+    Their number is Poisson, and a sign is + or − with equal probability.
+    """
 
     def draw() -> LazyReal:
         jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
@@ -176,7 +182,10 @@ def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
 
 
 def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
-    """A draw of L, P(L = k) = q^k/(−k ln(1 − q)) for q = e^(−decay), by Kemp's formula above."""
+    """A draw of the logarithmic law, by Kemp's formula in the comment above.
+
+    It is k = 1, 2, … with probability q^k/(−k ln(1 − q)), q = e^(−decay).
+    """
     exponential, uniform = LazyExponential(entropy), LazyUniform(entropy)
 
     def question(bits: int) -> int | None:

@@ -1,12 +1,14 @@
 """Half-widths for the sum of one number over several independent trees, one tree per group.
 
-notation: X is the noise of the number in one tree, and S the sum of k independent `copies` of X.
-M_p is a bound on E X^p, for p in `ORDERS`. X and S are symmetric, so a moment of a sum A + B is Σ_j
-C(p, 2j)·E A^2j·E B^(p − 2j), which increases with the moments of A and B.
+Notation: X is the noise of the number in one tree, and S is the sum of k = `copies` independent
+draws of X. P is a probability, and E is the mean. X and S are symmetric. So the moment of order p
+of a sum A + B of independent numbers is Σ_j C(p, 2j)·E A^2j·E B^(p − 2j), which increases with the
+moments of A and B.
 
-The Fourier transform of the law of S is the k-th power of the transform of X, modulo a window N. If
-the law of X has an error of at most e in the l1 norm, then P(|S| <= h) has an error of at most k·e
-(replace one factor of the product at a time), plus E S^8/(N/2)^8 for sums beyond the window.
+The Fourier transform of the law of S is the k-th power of the transform of X, modulo a window N.
+Let the law of X have an error of at most e in the l1 norm. Then P(|S| <= h) has an error of at most
+k·e, as one factor of the product is replaced at a time. Sums beyond the window add at most E
+S^8/(N/2)^8.
 """
 
 from __future__ import annotations
@@ -42,8 +44,9 @@ _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 class Laws:
     """The laws of several symmetric numbers X: bounds on their moments, and probabilities.
 
-    `moments` has shape (numbers, 4). `halves` holds P(X = t) for t = 0, 1, …; None if they were not
-    computed. `off` bounds the error of `halves` in the l1 norm over all t.
+    `moments` has upper bounds on E X^p for p in `ORDERS`, shape (numbers, 4). `halves` holds P(X =
+    t) for t = 0, 1, …; None if they were not computed. `off` bounds the error of `halves` in the l1
+    norm over all t.
     """
 
     moments: Floats
@@ -75,7 +78,7 @@ class Laws:
         return cls(moments=moments, halves=halves, off=2 * slack[:, 0])
 
     def half_widths(self, copies: int, coverage: float) -> Floats:
-        """For each number X an h with P(|S| <= h) >= `coverage`, S a sum of `copies` draws of X."""
+        """For each number X, an h with P(|S| <= h) >= `coverage`; S sums `copies` draws of X."""
         moments = moments_of_copies(self.moments, copies)
         widths = np.floor((moments / (1 - coverage)) ** (1 / _ORDERS)).min(axis=1)
         least = 2 * float((moments[:, -1].max() / GIVEN_AWAY) ** (1 / ORDERS[-1]))
@@ -101,7 +104,7 @@ class Laws:
 
 
 def moments_of_copies(moments: Floats, copies: int) -> Floats:
-    """Bounds on E S^p for p in `ORDERS`, from bounds on E X^p; shape (numbers, 4)."""
+    """Upper bounds on E S^p for p in `ORDERS`, from upper bounds on E X^p; shape (numbers, 4)."""
     total: Floats | None = None
     power = moments
     while True:
@@ -114,7 +117,7 @@ def moments_of_copies(moments: Floats, copies: int) -> Floats:
 
 
 def _add_moments(first: Floats, second: Floats) -> Floats:
-    """Bounds on the moments of sums of two independent symmetric numbers."""
+    """Upper bounds on the moments of the sum of two independent symmetric numbers."""
     left, right = (np.insert(moments, 0, 1.0, axis=1) for moments in (first, second))
     return np.stack(
         [

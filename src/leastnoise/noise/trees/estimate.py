@@ -1,7 +1,12 @@
 """Estimated laws of a tree's nodes, for searches that compare many trees: floats, without a proof.
 
-notation: as in `levels`. The recursions are as in `levels.solve`, with numpy's FFT and without
-error bounds. All laws are symmetric, so their transforms are real.
+Notation: level 0 is the root. A_l is the law of the sum of a node of level l if only the weights of
+the node and of the nodes below it count. C_l is the law of the sum of all children but one of a
+node of level l. κ is the share of candidates that the sampler keeps at a node. The weights of all
+other nodes multiply A_l by U_l (see `levels`).
+
+The recursions are as in `levels.solve`, with numpy's FFT and without error bounds. All laws are
+symmetric, so their transforms are real.
 """
 
 from __future__ import annotations
@@ -31,10 +36,10 @@ MOST_DRAWS = 1 << 25
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Upward:
-    """Results of the pass from the cells to the root, for each level (root first) and each kind.
+    """Results of the pass from the cells to the root, for each level (root first) and kind of node.
 
-    `subtrees` holds A_l. `siblings` holds the transforms of C_l, for each kind of child, and
-    `acceptance` holds κ_l; both end above the cells.
+    `subtrees` holds A_l. `siblings` holds the transforms of C_l, for each kind of the child that is
+    left out, and `acceptance` holds κ; both end above the cells.
     """
 
     subtrees: list[list[Floats]]
@@ -74,7 +79,7 @@ def estimate_variances(
 
 
 def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> list[list[float]]:
-    """The share κ of candidates that are kept, for each level above the cells and kind of node.
+    """The share κ of candidates that the sampler keeps, by level above the cells and kind of node.
 
     Raises NotApplicable like `solve`.
     """
@@ -86,7 +91,7 @@ def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> li
 def expected_draws(noise: Agreeing) -> float:
     """The expected number of cells drawn for one draw of the noise, with rejected candidates.
 
-    A node's expectation is the sum of its children's expectations, divided by κ.
+    For a node it is the sum of its children's expected numbers, divided by κ.
     """
     acceptance, draws = estimate_acceptance(noise.branches, rates_of(noise)), [1.0]
     for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(acceptance), strict=True):
@@ -117,7 +122,7 @@ def _weights(rates: Sequence[float], size: int) -> list[Floats]:
 
 
 def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
-    """Compute A, C and κ of all nodes, for cells with noise of this `rate`."""
+    """Compute A_l, C_l and κ of all nodes, for cells with noise of this `rate`."""
     size, cell = len(weights[-1]), weights[-1] * math.tanh(rate / 2)
     subtrees, siblings, acceptance = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
     for kinds, weight in zip(reversed(shape.kinds[:-1]), reversed(weights[:-1]), strict=True):
@@ -135,7 +140,7 @@ def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
 
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
-    """For each part, the transform of the law of the sum of all children but one of that part.
+    """The transforms of the laws of sums of all children but one: a child of each part in turn.
 
     A part is a pair: the transform of a child's law, and the number of children with this law.
     """
@@ -147,9 +152,9 @@ def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
 
 
 def _rest(shape: TreeShape, upward: Upward, level: int, position: tuple[int, int]) -> Floats:
-    """The transform of C, the law of the sum of a node's siblings.
+    """The transform of the law of the sum of a node's siblings.
 
-    The node is of `level`, and `position` is (its parent's position, its kind).
+    The node is of `level`, and `position` is the pair (its parent's position, its kind).
     """
     parent, kind = position
     parent_kind = shape.positions[level - 1][parent][1]

@@ -40,12 +40,13 @@ def best_shares(
     *,
     rows: Rows = _ONE_ROW,
 ) -> tuple[Fraction, ...]:
-    """The shares of the levels that minimize the weighted log-variance Σ_l importance_l·ln Var_l.
+    """The shares of the levels that minimize the weighted sum of the levels' log-variances.
 
-    The search is deterministic, and its result is not proved to be the minimum. No guarantee rests
-    on it. A move is one row that is added, removed or moved to another cell. Its cost is
-    `Agreeing.cost`, which depends on the shares. All compared noise has the same ε as noise of
-    `scale` with a cost of 1.
+    The sum is Σ_l importance[l]·ln Var_l, where Var_l is the variance of the noise of a node of
+    level l. The search is deterministic, and its result is not proved to be the minimum. No
+    guarantee rests on it. A move is one row that is added, removed or moved to another cell. Its
+    cost is `Agreeing.cost`, which depends on the shares. All compared noise has the same ε as noise
+    of `scale` with a cost of 1.
 
     Args:
         branches: Number of children of each node, for each level from the root down.
@@ -67,7 +68,6 @@ def best_shares(
         >>> shares = best_shares((10,), 1, [1, 1])
         >>> sum(shares), [round(float(share), 2) for share in shares]
         (Fraction(1, 1), [0.21, 0.79])
-
     """
     tree = _even_tree(branches)
     like = "weights, such as [1, 0, 1]"

@@ -1,6 +1,8 @@
 """Arrays with indices modulo a window, and error bounds for their products and convolutions.
 
-Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
+Notation: N is the window, the length of an array. x are the exact numbers x_t of a `Known`, and y
+are the exact numbers of another. Transforms are discrete Fourier transforms. ‖·‖ is the l2 norm.
+Rounding is bounded in this norm, by the theorem that `balls.rounded` rests on.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def norm(values: Floats) -> float:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
-    """Numbers x_t >= 0, t modulo N, that are known up to an error: ‖values − x‖₂ <= error.
+    """Numbers x_t >= 0, t modulo N, that `values` estimate: ‖values − x‖ <= error.
 
     The x_t sum to at most `mass`, and |Σ(values − x)| <= `sum_error`; √N·error is always a bound.
     """
@@ -45,9 +47,10 @@ class Known:
     sum_error: float = math.inf
 
     def times(self, weights: Floats) -> Known:
-        """The products x·w for weights w = e^(−r|t|) <= 1 with errors of up to `EXPONENTIAL`.
+        """The products x_t·w_t for numbers w_t = e^(−r|t|) <= 1 with a rate r >= 0.
 
-        By Cauchy–Schwarz, the errors of x add up to at most error·‖w‖.
+        Each of `weights` estimates w_t with an error of at most `EXPONENTIAL`. By Cauchy–Schwarz,
+        the errors of x add up to at most error·‖w‖.
         """
         off = 2 * EXPONENTIAL * norm(self.values)
         summed = self.error * norm(weights) + 2 * EXPONENTIAL * float(np.abs(self.values).sum())
@@ -59,7 +62,7 @@ class Known:
         )
 
     def times_known(self, other: Known) -> Known:
-        """The products x_t·y_t."""
+        """The products x_t·y_t, where y are the numbers of `other`."""
         largest, others = float(self.values.max()), float(other.values.max())
         error = others * self.error + (largest + self.error) * other.error
         summed = norm(other.values) * self.error + (norm(self.values) + self.error) * other.error
@@ -71,7 +74,7 @@ class Known:
         )
 
     def normalised(self) -> tuple[Known, float]:
-        """The normalised numbers x/Σx, and an estimate of Σx."""
+        """The numbers x/Σx, which sum to 1, and an estimate of Σx."""
         total, size = float(self.values.sum()), len(self.values)
         off = min(self.sum_error, math.sqrt(size) * self.error)
         off += size * UNIT * float(np.abs(self.values).sum())
@@ -81,10 +84,10 @@ class Known:
         return law, total
 
     def convolved(self, other: Known) -> Known:
-        """The convolution Σ_s x_s y_{t−s}.
+        """The numbers Σ_s x_s·y_{t−s} for each t, where y are the numbers of `other`.
 
-        notation: hats are transforms, primes are computed values. The error follows from
-        x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ − x̂').
+        The error follows from x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ − x̂'), where hats are transforms
+        and primes are computed values.
         """
         nu = relative_error(len(self.values))
         values = inverse(transform(self.values) * transform(other.values))
@@ -96,7 +99,7 @@ class Known:
         )
 
     def power(self, count: int) -> Known:
-        """The law of the sum of `count` independent draws of x; 0 with certainty for count = 0."""
+        """The law of the sum of `count` independent draws of the law x; always 0 for count = 0."""
         if count <= 1:
             unit = np.zeros(len(self.values))
             unit[0] = 1.0
@@ -111,9 +114,10 @@ class Known:
         )
 
     def largest(self) -> float:
-        """A bound on all entries of the transform, both exact and computed.
+        """An upper bound on the size of each number of the transform of x, both exact and computed.
 
-        For x the bound is Σx, which is at most the mass and follows from the values, too.
+        For the exact transform the bound is Σx. It is at most `mass`, and follows from `values`,
+        too.
         """
         rooted = math.sqrt(len(self.values))
         total = float(np.abs(self.values).sum()) * (1 + 1e-9)
@@ -121,18 +125,17 @@ class Known:
         return max(computed, min(self.mass, total + rooted * self.error))
 
     def spectrum_error(self) -> float:
-        """The error of the transform in the l2 norm, divided by √N."""
+        """A bound on the l2 norm of the error of the computed transform of x, divided by √N."""
         return self.error + relative_error(len(self.values)) * norm(self.values)
 
 
 def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
     """For each part, the law of the sum of all summands except one summand of that part.
 
-    A part is a pair of a law and the number of summands with this law.
-
-    notation: law x_j has m_j summands. Sums are products of transforms, as in `power`. Their error
-    is Σ_j m_j·err_j/max_j times Π_j max_j^m_j, where max_j and err_j are the largest number of a
-    transform and its error.
+    A part is a pair of a law and the number of summands with this law. Sums are products of
+    transforms, as in `power`. Their error is at most Σ_j m_j·err_j/max_j times Π_j max_j^m_j. Here
+    m_j is the number of summands of part j, max_j bounds the numbers of its transform, and err_j is
+    their error.
     """
     if len(parts) == 1:
         return [parts[0][0].power(parts[0][1] - 1)]

@@ -1,4 +1,9 @@
-"""Noise on the cells of a tree with little noise in sums: parameters, density and moments."""
+"""Noise on the cells of a tree with little noise in sums: parameters, density and moments.
+
+Notation: v is a node of the tree, l is its level (0 for the root, L for the cells), and w_v =
+shares[l] is its share. For noise z, z_v is the sum of z over the cells below v. For a shift s, s_v
+is the sum of s over the cells below v. P is a probability.
+"""
 
 from __future__ import annotations
 
@@ -92,18 +97,19 @@ def _check_shares(shares: Iterable[Exact], *, name: str, record: Agreeing) -> tu
 @final
 @record()
 class Agreeing(VectorNoise):
-    """Integers z on the cells of a tree, P(z) ∝ e^(−Σ_v w_v|z_v|/scale), z_v the sum below v.
+    """Integer noise z on the cells of a tree, with P(z) ∝ e^(−Σ_v w_v|z_v|/scale) over all nodes v.
 
-    It is added to integers, so all sums of the released cells are integers and consistent.
+    z_v is the sum of z over the cells below node v, and w_v is the share of the node's level. The
+    noise is added to integers, so all sums of the released cells are integers and consistent.
     Independent Laplace noise on each node, with the same shares of ε, wouldn't be consistent.
 
-    notation: z_v is the sum of the cells below node v. Level 0 is the root; a node of level l − 1
-    has b_l = branches[l − 1] children, and each node v of level l has w_v = shares[l]. The cells
-    are the last level in row-major order: the first branching is the slowest index. If nodes of one
-    level have different numbers of children, `branches` lists a number for each node above the
-    cells instead, level by level: (2, 3, 1) is a root with two children, which have three cells and
-    one cell. A row of one cell moves one number of each level by 1, so it moves the exponent by at
-    most Σ_l w_l/scale. With Σ w_l = 1 and scale = R/ε the noise is ε-DP for units of R rows.
+    Level 0 is the root; a node of level l − 1 has b_l = branches[l − 1] children, and the nodes of
+    level l have the share w_l = shares[l]. The cells are the last level in row-major order: the
+    first branching is the slowest index. If nodes of one level have different numbers of children,
+    `branches` lists a number for each node above the cells instead, level by level. So (2, 3, 1) is
+    a root with two children, which have three cells and one cell. A row of one cell moves one
+    number of each level by 1, so it moves the exponent by at most Σ_l w_l/scale. With Σ w_l = 1 and
+    scale = R/ε the noise is ε-DP for units of R rows.
 
     Args:
         scale: Scale > 0, at most 2^32 times the smallest share that is not 0.
@@ -177,7 +183,7 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
-        """The moves that a unit makes.
+        """The moves of rows between cells that a unit makes.
 
         Args:
             sensitivity: The sensitivity of the query.
@@ -195,7 +201,10 @@ class Agreeing(VectorNoise):
         return rows
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """The maximum of Σ_v w_v|s_v| over all shifts s; raises NotApplicable without rows."""
+        """The largest Σ_v w_v|s_v| over all shifts s of `sensitivity`.
+
+        Raises NotApplicable unless the sensitivity is stated as moves of rows.
+        """
         return self.cost(self.rows_of(sensitivity, self.dimension))
 
     def hides(self, sensitivity: Sensitivity) -> bool:
@@ -203,12 +212,13 @@ class Agreeing(VectorNoise):
         return rows is not None and self.cost(rows) <= 1
 
     def cost(self, rows: Rows) -> Fraction:
-        """The exact maximum of Σ_v w_v|s_v| over the shifts s of `rows`.
+        """The exact maximum of Σ_v w_v|s_v| over all shifts s that the moves `rows` can make.
 
-        A row that is added to one cell, or removed, costs the sum of all shares. A row that moves
-        from one cell to another costs twice the shares of the levels below their lowest common
-        ancestor. That is at most twice the sum of the shares from the first level with several
-        nodes on.
+        v runs over all nodes, w_v is the share of its level, and s_v is the sum of s over the cells
+        below v. A row that is added to one cell, or removed, costs the sum of all shares. A row
+        that moves from one cell to another costs twice the shares of the levels below their lowest
+        common ancestor. That is at most twice the sum of the shares from the first level with
+        several nodes on.
 
         Args:
             rows: The moves that a unit makes.
@@ -237,7 +247,10 @@ class Agreeing(VectorNoise):
         return 1 / self.scale
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of P(X = x), −inf for x that are not integers; see `Noise.log_density`."""
+        """The logarithm of the probability of x; −inf for x that are not integers.
+
+        See `Noise.log_density`.
+        """
         points = points_of(x, dimension=self.dimension)
         nearest = np.rint(points)
         whole = np.all(np.abs(points - nearest) <= _NEAR * (1 + np.abs(nearest)), axis=-1)
@@ -249,7 +262,7 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """The ln of the normaliser: the weight of independent cells times κ of every node above.
+        """The logarithm of the normaliser: for independent cells, plus ln κ for each node above.
 
         κ is the share of candidates that the sampler keeps at a node (see `levels`).
         """

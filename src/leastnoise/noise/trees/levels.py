@@ -1,18 +1,22 @@
 """The exact laws of a tree's nodes: the noise in the sums of each level.
 
-notation: r_l = shares[l]/scale, b_l the numbers of children, level 0 the root and level L the
-cells; n_l the cells below a node of level l. A_l is the law of a node's sum if only the weights of
-the node and of the nodes below it count: A_L ∝ e^(−r_L|t|), and A_l(t) ∝ e^(−r_l|t|) times the
-b_{l+1}-fold convolution of A_{l+1}. κ_l is the share of candidates that the sampler keeps. The
-weights of all other nodes multiply A_l by U_l, where U_0 = 1 and U_{l+1}(t) = Σ_s e^(−r_l|s|)
-U_l(s) C_l(s − t), with C_l the (b_{l+1} − 1)-fold convolution of A_{l+1}. So P(Z_l = t) ∝ A_l(t)
-U_l(t) (theory/noise.md §11). If nodes of a level differ, convolutions are over a node's own
+Notation: level 0 is the root, and level L has the cells. Z_l, or just Z, is the noise of a node of
+level l: the sum over its cells. r_l = shares[l]/scale is the rate of level l. b_l is the number of
+children of a node of level l − 1. P is a probability, and E is the mean.
+
+A_l is the law of a node's sum if only the weights of the node and of the nodes below it count:
+A_L(t) ∝ e^(−r_L|t|), and A_l(t) ∝ e^(−r_l|t|) times the b_{l+1}-fold convolution of A_{l+1}. κ_l is
+the mean of e^(−r_l|t|) under this convolution, which is the share of candidates that the sampler
+keeps. The weights of all other nodes multiply A_l by U_l, where U_0 = 1 and U_{l+1}(t) = Σ_s
+e^(−r_l|s|) U_l(s) C_l(s − t). C_l is the (b_{l+1} − 1)-fold convolution of A_{l+1}. So P(Z_l = t) ∝
+A_l(t) U_l(t) (theory/noise.md §11). If nodes of a level differ, convolutions are over a node's own
 children. There is an A_l for each kind of node, and a U_l for each position (see `shape`).
 
 Two errors are bounded. All sums are computed modulo a `window` N, which is right on the event T
-that all nodes' sums are below N/2. Outside T, the law and the computed numbers both have a mass of
-at most P(T fails)/Πκ, where P is the law of independent cells. Chernoff's bound gives a sufficient
-N. Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
+that all nodes' sums are below N/2 in size. Outside T, the law and the computed numbers both have a
+mass of at most P(T fails)/Πκ. Here P is the law of independent cells, and Πκ is the product over
+all nodes above the cells. Chernoff's bound gives a sufficient N. Rounding is bounded in the l2
+norm, by the theorem that `balls.rounded` rests on.
 """
 
 from __future__ import annotations
@@ -58,7 +62,8 @@ class LevelLaw:
 
     `probabilities` are P(Z = t) for t = 0, 1, …, until they are rounding noise. Over all t their
     error is at most `error` in the l2 norm, plus 1e-16 in total. `covariance` is the covariance of
-    the noise of two children of one parent; None if no parent has two such children.
+    the noise of two children of one parent. It is None for the root, and if the parent has one
+    child or children of different kinds.
 
     Attributes:
         level: Level of the node; 0 is the root.
@@ -117,7 +122,7 @@ class LevelLaw:
 
     @cached_property
     def _inside(self) -> NDArray[np.float64]:
-        """Lower bounds on P(|Z| <= h) for each h, from 0 on.
+        """Lower bounds on P(|Z| <= h) for h = 0, 1, ….
 
         The sum of 2h + 1 probabilities errs by at most √(2h + 1)·error.
         """
@@ -127,7 +132,7 @@ class LevelLaw:
 
 
 def moment_of(probabilities: Floats, power: int) -> float:
-    """The moment E|Z|^power from P(Z = t), t = 0, 1, …; each t > 0 counts twice."""
+    """The mean E|Z|^power, given P(Z = t) for t = 0, 1, …; each t > 0 counts twice."""
     points = np.arange(len(probabilities), dtype=np.float64)
     return 2 * float(probabilities @ points**power) / _total(probabilities)
 
@@ -235,9 +240,10 @@ class Solved:
 def solve(
     branches: tuple[int, ...], rates: tuple[float, ...], *, window: int | None = None
 ) -> Solved:
-    """The laws of all levels for rates r_0, …, r_L; raises NotApplicable like `node_laws`.
+    """The laws of all nodes, for levels with the `rates` r_0, …, r_L.
 
-    The error bounds hold only if `window` is None, so that `find_window` chooses it.
+    The error bounds hold only if `window` is None, so that `find_window` chooses it. Raises
+    NotApplicable like `node_laws`.
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
@@ -291,15 +297,12 @@ def check_numbers(shape: TreeShape, window: int) -> None:
 
 
 def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool = True) -> int:
-    """The window: a power of two N with P(T fails) <= e^−40·Πκ; raises NotApplicable beyond 2^20.
+    """The window: a power of two N with P(T fails) <= e^−40·Πκ.
 
-    P(|K₁ + … + K_n| >= M) <= 2 M(θ)^n e^(−θM) for independent cells, M(θ) = E e^(θK) and any 0 < θ
-    < r_L. Unless `proved`, the bound is e^−20, and the factor Πκ is left out.
-
-    κ_l = E e^(−r|S|), where S sums at most n cells. Its law is symmetric and falls on both sides of
-    0. Its variance is at most the σ² of independent cells, since each weight falls with the length.
-    So κ >= e^(−rσ) by Jensen's inequality. Also κ >= e^(−rk) P(|S| <= k), where P(|S| <= k) for k
-    <= 2σ is at least (2k + 1)/(4σ + 1) times P(|S| <= 2σ) >= 3/4.
+    T is the event that all nodes' sums are below N/2 in size, and Πκ is the product of κ over all
+    nodes above the cells. For n independent cells K_i, M > 0 and any 0 < θ < r_L, Chernoff's bound
+    is P(|K₁ + … + K_n| >= M) <= 2·(E e^(θK₁))^n·e^(−θM). Unless `proved`, the bound is e^−20, and
+    the factor Πκ is left out. Raises NotApplicable if N would be above 2^20.
     """
     shape = shape_of(tuple(branches), len(rates) - 1)
     rate, cells = min(rates[-1], _STEEP), shape.cells  # a smaller rate only makes N larger
@@ -327,7 +330,15 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
 
 
 def _log_lost(rate: float, sigma: float) -> float:
-    """An upper bound on −ln κ."""
+    """An upper bound on −ln κ of a node with this `rate`.
+
+    Let S be the sum of the cells below the node without the node's own weight, r = rate, so κ = E
+    e^(−r|S|). `sigma` is the standard deviation σ of the sum of as many independent cells. The law
+    of S is symmetric and falls on both sides of 0. Its variance is at most σ², since the weight of
+    each node falls with the size of its sum. So κ >= e^(−rσ) by Jensen's inequality. Also κ >=
+    e^(−rk) P(|S| <= k) for each k <= 2σ. There P(|S| <= k) is at least (2k + 1)/(4σ + 1) times
+    P(|S| <= 2σ) >= 3/4.
+    """
     k = math.floor(min(1 / rate, 2 * sigma)) if rate else 0
     unimodal = rate * k + math.log((4 * sigma + 1) / (0.75 * (2 * k + 1)))
     return min(rate * sigma, unimodal)

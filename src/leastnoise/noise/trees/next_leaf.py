@@ -1,16 +1,17 @@
 """Draws of a tree's cells one after another, for tables that are published over time.
 
-The law of the next cell, given all earlier cells, depends on them only through the partial sums of
-the open nodes, which contain both earlier and later cells. Fresh randomness for each cell gives all
-cells together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random
-bits with enclosures of the distribution function. If they can't decide, bits are appended to the
-same word and the enclosures get narrower (Proposition 7). The number of operations depends only on
+The law of the next cell depends on the earlier cells only through the partial sums of the open
+nodes, which contain both earlier and later cells. Fresh randomness for each cell gives all cells
+together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random bits
+with enclosures of the distribution function. If they can't decide, bits are appended to the same
+word and the enclosures get narrower (Proposition 7). The number of operations depends only on
 public numbers, except in a draw that needs more bits.
 
-notation: v_0, …, v_L are the nodes that contain the cell, the root first; σ_l the sum of the
-earlier cells of v_l; k_l the number of later children of v_l; r_l = shares[l]/scale. d is a sum of
-new noise, and B the law of the sum of later children. Sums of new noise are cut at ±M, which loses
-at most λ of the mass.
+Notation: v_0, …, v_L are the nodes that contain the cell to be drawn, the root first. r = r_l is
+the rate of the node v_l, shares[l]/scale. σ = σ_l is its partial sum, the sum of the noise of its
+earlier cells. B = B_l is the law of the sum of its later children, and a is such a sum. d is a sum
+of new noise, the cell's own included. Sums of new noise are cut at ±M, where M is the `cut`; this
+loses at most λ of the mass. X is the cell's noise, and P is a probability.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def start_sums(noise: Agreeing) -> OpenSums:
 def draw_next_leaf(
     noise: Agreeing, leaf: int, sums: Sequence[OpenSums], entropy: Entropy
 ) -> list[int]:
-    """Draw cell number `leaf`, from 0 on, of independent trees with these partial sums."""
+    """Draw the noise of cell number `leaf`, from 0 on, for each of several independent trees.
+
+    `sums` has the partial sums of each tree. Raises NotApplicable like `check_next_leaf`.
+    """
     check_next_leaf(noise)
     first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
     return [_draw(first, sums_of_tree, entropy) for sums_of_tree in sums]
@@ -121,9 +125,9 @@ class _Law:
         )
 
     def find(self, sums: OpenSums, word: int, bits: int) -> int | None:
-        """The value a for which [U, U + 2^−bits] certainly lies in [P(X < a), P(X <= a)].
+        """The number a for which [U, U + 2^−bits] certainly lies in [P(X < a), P(X <= a)].
 
-        U is word·2^−bits, and X the cell's noise. None if the enclosures can't decide.
+        U is word·2^−bits, and X is the cell's noise. None if the enclosures can't decide.
         """
         with precision(self.bits):
             masses = self.masses(sums)
@@ -131,7 +135,8 @@ class _Law:
             total, lost = below[-1], self._lost
             low, high = ball(word) * total, ball(word + 1) * (total + lost)
             unit = ball(1 << bits)
-            # C(a − 1) + λ < U·N and (U + 2^−bits)(N + λ) < C(a), for certain
+            # C(a − 1) + λ < U·N and (U + 2^−bits)(N + λ) < C(a), for certain; C(a) is the sum of
+            # the masses up to a, and N the sum of all
             inside = [
                 index
                 for index, (before, after) in enumerate(pairwise(below))
@@ -140,7 +145,10 @@ class _Law:
         return inside[0] - self.cut if inside else None
 
     def masses(self, sums: OpenSums) -> list[arb]:
-        """Enclose the masses of the values −M, …, M, up to a common factor."""
+        """Enclose the probabilities that the cell's noise is −M, …, M, up to a common factor.
+
+        M is the `cut`, and `sums` are the partial sums of the cell's tree.
+        """
         levels, cut = len(sums), self.cut
         reach = levels * cut
         added = self._below_root(sums[0], reach)
@@ -152,10 +160,10 @@ class _Law:
         return [x * y for x, y in zip(self._leaf, added, strict=True)]
 
     def _below_root(self, partial: int, reach: int) -> list[arb]:
-        """The factor Σ_a B(a)·e^(−r|σ + d + a|) of the root, for |d| <= reach.
+        """The factor Σ_a B(a)·e^(−r|σ + d + a|) of the root, for d = −reach, …, reach.
 
-        It depends only on σ + d, so it is taken from `_root`. For |σ| > cut it is computed anew:
-        that is as rare as draws that need another cut.
+        σ is the root's `partial` sum. The factor depends only on σ + d, so it is taken from
+        `_root`. For |σ| > cut it is computed anew: that is as rare as draws that need another cut.
         """
         if abs(partial) > self.cut:
             return self._convolve_later(0, self._weights(0, partial, reach + self.cut), reach)
@@ -164,16 +172,16 @@ class _Law:
 
     @cached_property
     def _root(self) -> list[arb]:
-        """The values Σ_a B(a)·e^(−r|x + a|) of the root for |x| <= `_reach`."""
+        """The numbers Σ_a B(a)·e^(−r|x + a|) of the root for all integers |x| <= `_reach`."""
         return self._convolve_later(0, self._weights(0, 0, self._reach + self.cut), self._reach)
 
     @property
     def _reach(self) -> int:
-        """The largest |σ + d| that occurs for partial sums |σ| up to the cut."""
+        """The largest |σ + d| that occurs if all partial sums are at most the cut in size."""
         return (len(self.noise.branches) + 1) * self.cut
 
     def _weights(self, level: int, partial: int, reach: int) -> list[arb]:
-        """The weights e^(−r|σ + d|) for d = −reach, …, reach."""
+        """The weights e^(−r|σ + d|) of `level` for d = −reach, …, reach, where σ = `partial`."""
         powers = self._powers[level]
         if abs(partial) > self.cut:
             powers = self._list_powers(level, abs(partial) + reach)
@@ -181,7 +189,7 @@ class _Law:
 
     @cached_property
     def _powers(self) -> list[list[arb]]:
-        """The powers e^(−r·x) for each level and x = 0, 1, …, up to the largest that is needed."""
+        """The powers e^(−r·x) for each level and x = 0, 1, …, up to the largest needed x."""
         return [
             self._list_powers(level, self._reach + self.cut)
             for level in range(len(self.noise.branches))
@@ -193,7 +201,10 @@ class _Law:
         return [(minus * x).exp() for x in range(most + 1)]
 
     def _convolve_later(self, level: int, weights: list[arb], reach: int) -> list[arb]:
-        """The sums Σ_a B(a)·weights(d + a) for |d| <= reach; B is an even function."""
+        """The sums Σ_a B(a)·weights(d + a) for d = −reach, …, reach; B is an even function.
+
+        B is the law of the sum of the later children at `level`.
+        """
         later = self._later[level]
         if later is None:
             spare = (len(weights) - 2 * reach - 1) // 2
@@ -238,7 +249,10 @@ class _Law:
 
     @cached_property
     def _lost(self) -> arb:
-        """Chernoff's bound λ on the mass beyond the cut, at some θ below the rate of a cell."""
+        """Enclose Chernoff's bound λ on the mass beyond the cut.
+
+        The bound holds for every θ below the rate of a cell; `_best_part` chooses θ.
+        """
         cells, rate = self.noise.dimension, self._rates[-1]
         theta, ratio = ball(rate * _best_part(self.noise, self.cut)), ball(-rate).exp()
         moment = (1 - ratio) ** 2 / ((1 - ratio * theta.exp()) * (1 - ratio * (-theta).exp()))
@@ -250,12 +264,15 @@ _PARTS = 64
 
 
 def _best_part(noise: Agreeing, cut: int) -> Fraction:
-    """The θ/r, r the rate of a cell, for which the bound λ on the lost mass is least, in floats."""
+    """The ratio θ/r_L of least λ, Chernoff's bound on the mass beyond the cut, in floats.
+
+    r_L = shares[L]/scale is the rate of a cell.
+    """
     return Fraction(min(range(1, _PARTS), key=lambda part: _log_lost(noise, cut, part)), _PARTS)
 
 
 def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
-    """The ln of λ in floats, for θ = part/_PARTS times the rate of a cell."""
+    """The logarithm of Chernoff's bound λ in floats, at θ = part/_PARTS times a cell's rate."""
     rate = rates_of(noise)[-1]
     theta = rate * part / _PARTS
     moment = 2 * math.log(-math.expm1(-rate))
@@ -267,7 +284,7 @@ def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
 def _find_cut(noise: Agreeing) -> int:
     """The smallest cut, of four significant bits, with which few draws need another cut.
 
-    It follows from Proposition 7 (ii), in floats, and affects only speed.
+    It follows from Proposition 7 (ii) of theory/series.md, in floats, and affects only speed.
     """
     acceptance = solve(noise.branches, rates_of(noise)).acceptance
     counts = accumulate(noise.branches[:-1], initial=1, func=mul)

@@ -1,16 +1,22 @@
-"""The noise of the sums of the first cells of a tree: variances, moments and half-widths.
+"""The noise of the sums of the first cells of an even tree: variances, moments and half-widths.
 
-notation: as in `levels`; S_g is the sum of the first g cells, T the sum of all n cells, and W = S_g
-− aT for a level a. So W weights each of the first g cells by 1 − a, and all others by −a. n_l are
-the cells below a node of level l. Suppose that the first g cells include the first o cells of such
-a node: k whole children and o' cells of the next child, o = k·n_{l+1} + o'. Let t be the sum of all
-cells of the node, and w their contribution to W. A pass upwards carries m_i(t) = E[w^i; t], i = 0,
-…, 8, where only weights of the node and below count: m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j *
-m'_{i−j})(t)/κ_l. Here m' belongs to the next child, and H_j to the other children: k with the
-weight 1 − a, and b − 1 − k with the weight −a.
+Notation: level 0 is the root, and level L has the cells; n is the number of cells. S_g is the sum
+of the first g cells, T is the sum of all cells, and W = S_g − aT for a number a, the argument
+`level`. So W weights each of the first g cells by 1 − a, and all others by −a. A node of level l
+has n_l cells and b children; r_l = shares[l]/scale is its rate. A_l is the law of its sum if only
+the weights of the node and of the nodes below it count, and κ_l is the share of candidates that are
+kept (see `levels`). E is the mean, and P is a probability.
 
-By Markov's inequality P(|X| >= h) <= E X^p/h^p for each even p; for sums of many cells p = 6 gives
-about ±2.75 standard deviations at 95 %.
+Moments come from a pass upwards. Suppose that the first g cells include the first o cells of a node
+of level l: k whole children and o' cells of the next child, so o = k·n_{l+1} + o'. Let t be the sum
+of all cells of the node, and w their contribution to W. The pass carries m_i(t) = E[w^i; t], the
+mean of w^i where the node's sum is t, and of 0 elsewhere, for i = 0, …, 8. Only weights of the node
+and below count. Then m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j * m'_{i−j})(t)/κ_l. Here m' belongs to
+the next child, and H_j is the m_j of the sum of all other children: k with the weight 1 − a, and b
+− 1 − k with the weight −a.
+
+By Markov's inequality P(|X| >= h) <= E X^p/h^p for any number X and each even p; for sums of many
+cells p = 6 gives about ±2.75 standard deviations at 95 %.
 
 All sums are modulo a smaller window than in `levels`. This is exact on the event that every node's
 sum is below the M of `find_window`. Outside this event the window only adds mass, which increases
@@ -54,8 +60,8 @@ _NO_FFT = 1 << 8  # the largest window in which laws are convolved without an FF
 def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Floats:
     """The variances Var S_g for g = 0, …, n, given the variance of a node by level (root first).
 
-    All children of a node are alike. So the covariance between c cells of one child and a whole
-    other child is c/n_{l+1} times the covariance of two children.
+    All children of a node are alike. Let a child have m cells, and two children the covariance C.
+    Then the sum of c cells of one child has the covariance C·c/m with the sum of another child.
     """
     result, below = np.array([0.0, variances[-1]]), 1
     for b, above, of_child in zip(
@@ -74,8 +80,8 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     """Upper bounds on E (S_g − aT)^p for p in `ORDERS` and g = 0, …, n; shape (n + 1, 4).
 
     They are floats with an allowance for rounding; a is the `level`. A bound of order p is also at
-    least the value that a lower order q implies, (E|W|^q)^(p/q). The sum of the last g cells has
-    the law of S_g. Raises NotApplicable like `check_moments`.
+    least the value (E|W|^q)^(p/q) that a lower order q implies. The sum of the last g cells has the
+    law of S_g. Raises NotApplicable like `check_moments`.
     """
     check_moments(noise)
     size, branches = find_window(noise), noise.branches
@@ -145,10 +151,10 @@ def moments_work(noise: Agreeing) -> int:
 
 
 def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
-    """A lower bound on `moments_work` over all shares.
+    """A lower bound on `moments_work` for all shares of a tree with noise of this `scale`.
 
-    A move costs at most 1, so a cell's noise Z has P(|Z| >= M) >= e^(−M/scale)·P(|Z| >= 0). A law
-    is cut where less than 1e-15 lies beyond it on each side.
+    A move costs at most 1, so a cell's noise Z has P(|Z| >= M) >= e^(−M/scale) for each integer M.
+    A law is cut where less than 1e-15 lies beyond it on each side.
     """
     tail = 2 * _CUT + _OUTSIDE / math.prod(branches)
     most = math.ceil(-float(scale) * math.log(tail))
@@ -156,10 +162,10 @@ def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
 
 
 def _work_at_each(branches: Sequence[int]) -> int:
-    """The work for each number of the window: the sum over levels of b·n + 20b + 8n.
+    """The work for each number of the window: a sum over levels of b·c + 20b + 8c.
 
-    Each level has one term, for a node with b children of n cells. b·n counts convolutions, and 20b
-    and 8n count the arrays that are in memory at once.
+    The term of a level is for a node with b children of c cells each. b·c counts convolutions, and
+    20b and 8c count the arrays that are in memory at once.
     """
     below, nodes = 1, 0
     for b in reversed(branches):
@@ -169,10 +175,10 @@ def _work_at_each(branches: Sequence[int]) -> int:
 
 
 def find_window(noise: Agreeing) -> int:
-    """The window: a power of two above 2bM, b the largest number of children of a node.
+    """The window: a power of two above 2bM, where b is the largest number of children of a node.
 
-    M is the least number that some node's sum reaches in size with probability <= 1e-12, by the
-    union bound.
+    M is the least number such that some node's sum is at least M in size with probability <= 1e-12,
+    by the union bound.
     """
     laws = level_laws(noise)
     longest = max(len(law.probabilities) for law in laws)
@@ -197,11 +203,10 @@ def cut_law(law: Floats, size: int) -> Floats:
 
 
 def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
-    """The laws A_0, …, A_L of a node's sum by level, from the law of a cell.
+    """The laws A_0, …, A_L of a node's sum by level, from the law of a `cell`.
 
-    `weights` has e^(−r_l|t|)/κ_l for each level above the cells.
-
-    The laws are exact except for roundings.
+    `weights` has the numbers e^(−r_l|t|)/κ_l for each level l above the cells. The laws are exact
+    except for roundings.
     """
     laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):
@@ -210,7 +215,7 @@ def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Float
 
 
 def sum_laws(law: Floats, most: int) -> list[Floats]:
-    """The laws of the sums of 0, …, `most` draws.
+    """The laws of the sums of 0, …, `most` independent draws from `law`.
 
     In a narrow window they are computed without an FFT, as sums of positive products. After an FFT,
     probabilities of large sums would be rounding noise, whose 8th moment could exceed the true one.
@@ -230,7 +235,7 @@ def sum_laws(law: Floats, most: int) -> list[Floats]:
 
 
 def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
-    """The spectra of H_0, …, H_8 for each k = 0, …, b − 1; each child's sum has this `law`.
+    """The spectra of H_0, …, H_8 for each k = 0, …, b − 1, from the `law` of each child's sum.
 
     k children have the weight 1 − level, and the other b − 1 − k have the weight −level.
     """
@@ -249,9 +254,10 @@ def spectra_of_powers(law: Floats, times: float, points: Floats) -> Spectra:
 
 
 def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterator[Spectra]:
-    """Yield the spectra of a node's m_0, …, m_8 for k = 0, 1, …, and all o' of the next child.
+    """Yield the spectra of m_0, …, m_8 of a node for k = 0, 1, …, and all o' of the next child.
 
-    `beside` has the spectra of H by k, and `below` has the spectra of the next child's m by o'.
+    `beside` has the spectra of H_0, …, H_8 by k, and `below` has the spectra of the next child's m'
+    by o'.
     """
     size = len(weight)
     for of_siblings in beside:
@@ -271,9 +277,9 @@ def convolve_moments(first: Spectra, second: Spectra) -> Spectra:
 
 
 def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Floats:
-    """The moments E W^p at the root, for each k and each o'; shape (b, number of o', 4).
+    """The moments E W^p for p in `ORDERS`, for each k and each o' at the root.
 
-    Sums over all t are inner products of spectra.
+    The shape is (b, number of o', 4). Sums over all t are inner products of spectra.
     """
     weights = np.fft.rfft(weight).real / len(weight)
     weights[1:-1] *= 2  # frequencies −f
@@ -311,9 +317,8 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
 
     Each is the smallest such h, except for rounding and wrapped windows. If laws take too much
     `law_work`, this holds only where S_g is the sum of a node; other h follow from Markov's
-    inequality.
-    Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be decided.
-    Raises NotApplicable like `check_moments`.
+    inequality. Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be
+    decided. Raises NotApplicable like `check_moments`.
     """
     if not 0 < coverage < 1:
         raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -338,7 +343,7 @@ def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
 
 
 def law_work(noise: Agreeing) -> int:
-    """The work of `prefix_laws`: window of the nodes × window of the sums × transformed sums."""
+    """The work of `prefix_laws`: nodes' window × sums' window × number of transformed sums."""
     below, sums = 1, 0
     for b in reversed(noise.branches):
         below *= b
@@ -347,7 +352,7 @@ def law_work(noise: Agreeing) -> int:
 
 
 def _window_of_sums(noise: Agreeing) -> int:
-    """A window N for sums S_g: a power of two with E S_g^8/(N/2)^8 <= 1e-6 for all g.
+    """A window N for the sums S_g: a power of two with E S_g^8/(N/2)^8 <= 1e-6 for all g.
 
     N is at most the nodes' window, even if the inequality then fails.
     """
@@ -357,7 +362,10 @@ def _window_of_sums(noise: Agreeing) -> int:
 
 
 def _inside(noise: Agreeing) -> Floats:
-    """Lower bounds on P(|S_g| <= h) for h = 0, …, N/2 − 1; shape (n + 1, N/2)."""
+    """Lower bounds on P(|S_g| <= h) for g = 0, …, n and h = 0, …, N/2 − 1; shape (n + 1, N/2).
+
+    N is `_window_of_sums`.
+    """
     halves, slack = _laws(noise)
     return 2 * np.cumsum(halves, axis=1) - halves[:, :1] - slack
 
@@ -381,10 +389,11 @@ def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
-    """The values E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, where N is `numbers`.
+    """The numbers E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n; N is `numbers`.
 
-    m(t) = E[e^(iuw); t] of a node, as above. −z has the law of z, so m(−t) is the conjugate of
-    m(t), and all spectra are real.
+    The shape is (N/2 + 1, n + 1). The pass upwards carries m(t) = E[e^(iuw); t] of a node, where w
+    is the sum of its cells among the first g. The noise −z of all cells has the law of the noise z.
+    So m(−t) is the conjugate of m(t), and all spectra are real.
     """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)
@@ -418,11 +427,12 @@ def _characteristic(noise: Agreeing, numbers: int) -> Floats:
 
 
 def _above_counted(parts: Floats, beside: Floats, weight: Floats, turn: int) -> Floats:
-    """The spectra of a node's m for o = 0, …, n − 1, from a child's spectra and H.
+    """The spectra of m of a node for each o below its number c of cells.
 
-    The last o cells have the law of the first o, so m for n − o cells is e^(iut) times the
-    conjugate of m for o cells. The weight is symmetric, so the transform before it and the inverse
-    transform after it may change places.
+    `parts` are the spectra of a child's m by o', and `beside` are the spectra of H by k. The last o
+    cells have the law of the first o, so m for c − o cells is e^(iut) times the conjugate of m for
+    o cells. The weight is symmetric, so the transform before it and the inverse transform after it
+    may change places.
     """
     below, size = parts.shape
     middle, cells = len(beside) * below // 2, len(beside) * below

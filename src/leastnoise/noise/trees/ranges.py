@@ -1,12 +1,18 @@
 """The noise of the sum of any consecutive cells of an even tree: its variance and its law.
 
-notation: as in `prefixes`; R is the sum of the cells `first` … `last` − 1, the range. Given u, a
-pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the sum of its cells in the range,
-and t the sum of all its cells. For a node inside the range m(t) = e^(iut)·A(t), and for a node
-outside it m(t) = A(t). Otherwise m is e^(−r_l|t|)/κ_l times the convolution of its children's m.
-The m of the root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the law of R
-modulo N. As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real. The same
-pass carries m_i(t) = E[w^i; t], i = 0, …, 8, from which moments follow.
+Notation: R is the sum of the cells `first` … `last` − 1, the range, and n is the number of cells. A
+node of level l (0 for the root) has b children and the rate r_l = shares[l]/scale. A_l is the law
+of its sum if only the weights of the node and of the nodes below it count, and κ_l is the share of
+candidates that are kept (see `levels`). z is the noise of all cells. N is a window: laws are
+computed modulo N. E is the mean, and P is a probability. E[Y; t] is the mean of Y where the node's
+sum is t, and of 0 elsewhere.
+
+Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the sum of its cells in
+the range, and t the sum of all its cells. For a node inside the range m(t) = e^(iut)·A_l(t), and
+for a node outside it m(t) = A_l(t). Otherwise m is e^(−r_l|t|)/κ_l times the convolution of its
+children's m. The m of the root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the
+law of R modulo N. As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real.
+The same pass carries m_i(t) = E[w^i; t], i = 0, …, 8, from which moments follow.
 """
 
 from __future__ import annotations
@@ -52,7 +58,7 @@ def range_variance(
 ) -> float:
     """The variance of R for 0 <= `first` < `last` <= n, given the variance of a node by level.
 
-    Cells of two children of one node all have the same covariance.
+    `variances` begin with the root. Cells of two children of one node all have the same covariance.
     """
     if first <= 0 and last >= math.prod(branches):
         return variances[0]
@@ -68,9 +74,10 @@ def range_variance(
 
 
 def _overlaps(b: int, below: int, first: int, last: int) -> list[tuple[int, int]]:
-    """The parts of a range in a node's children: pairs (first, last) of cells of the child.
+    """The parts of a range in the children of a node: pairs (first, last) of cells of a child.
 
-    Children that the range doesn't overlap are left out.
+    The node has b children of `below` cells each. Children that the range doesn't overlap are left
+    out.
     """
     pairs = [
         (max(first - child * below, 0), min(last - child * below, below)) for child in range(b)
@@ -101,7 +108,10 @@ def range_half_width(noise: Agreeing, first: int, last: int, coverage: float) ->
 
 @lru_cache(maxsize=16)
 def range_moments(noise: Agreeing, first: int, last: int) -> Floats:
-    """Upper bounds on E R^p for p in `ORDERS`; shape (4,). See `prefix_moments`."""
+    """Upper bounds on the moments E R^p for p in `ORDERS`; shape (4,).
+
+    They are computed like `prefix_moments`.
+    """
     check_moments(noise)
     moments = _Nodes(noise).moments(first, last)[list(ORDERS)]
     return add_allowances(moments, largest=prefix_moments(noise).max(axis=0))
@@ -113,14 +123,20 @@ def law_work(noise: Agreeing, moments: Floats) -> int:
 
 
 def _window_of_sum(noise: Agreeing, moments: Floats) -> int:
-    """A window N for R: a power of two with E R^8/(N/2)^8 <= 1e-6, at most the nodes' window."""
+    """A window N for R: a power of two with E R^8/(N/2)^8 <= 1e-6, given the `moments` of R.
+
+    N is at most the nodes' window, even if the inequality then fails.
+    """
     least = 2 * (float(moments[-1]) / GIVEN_AWAY) ** (1 / ORDERS[-1])
     return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
 
 
 @lru_cache(maxsize=16)
 def _law(noise: Agreeing, first: int, last: int) -> tuple[Floats, float]:
-    """The law P(R = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them."""
+    """The probabilities P(R = t) for t = 0, …, N/2 − 1, and a bound on errors.
+
+    The bound holds for the error of any sum of these probabilities. N is `_window_of_sum`.
+    """
     moments = range_moments(noise, first, last)
     numbers, nodes = _window_of_sum(noise, moments), _Nodes(noise)
     turns = np.arange(numbers // 2 + 1) * (nodes.size // numbers)
@@ -157,18 +173,18 @@ class _Nodes:
         return float(self.at_root @ self._below(0, first, last, turn=turn))
 
     def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of m of a node of which the cells `first` … `last` − 1 are in the range.
+        """The spectrum of m of a node with the cells `first` … `last` − 1 in the range.
 
-        The weight is symmetric, so the transform before it and the inverse transform after it may
-        change places.
+        `level` is the node's level. The weight is symmetric, so the transform before it and the
+        inverse transform after it may change places.
         """
         children = np.fft.rfft(self._below(level, first, last, turn=turn))
         return np.fft.irfft(children * self.weights[level], self.size)
 
     def _below(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of the convolution of the children's m, for the same node as `_spectrum`.
+        """The spectrum of the convolution of the children's m, for a node as in `_spectrum`.
 
-        The spectrum of e^(iut)·A is the spectrum of A, shifted by `turn`.
+        For a child inside the range, m = e^(iut)·A has the spectrum of A, shifted by `turn`.
         """
         whole, outside, partial = self._children(level, first, last)
         powers = self._powers[level]
@@ -179,12 +195,12 @@ class _Nodes:
 
     @cached_property
     def _powers(self) -> list[list[Floats]]:
-        """The spectra of the sums of 0, …, b children, for each level."""
+        """For each level, the spectra of the laws of the sums of 0, …, b children."""
         pairs = zip(self.spectra[1:], self.branches, strict=True)
         return [[law**count for count in range(b + 1)] for law, b in pairs]
 
     def moments(self, first: int, last: int) -> Floats:
-        """The moments E R^i for i = 0, …, 8."""
+        """The moments E R^i for i = 0, …, 8; shape (9,)."""
         if first <= 0 and last >= math.prod(self.branches):
             sums, weights = np.power.outer(self._points, range(MOST + 1)).T, self.laws[0]
         else:
@@ -195,8 +211,8 @@ class _Nodes:
     def _moments_below(self, level: int, first: int, last: int) -> Spectra:
         """The spectra of m_0, …, m_8 of a node of `level`, without the node's own weight.
 
-        They are its children's moments, convolved by the binomial theorem. The weight is
-        e^(−r_l|t|)/κ_l.
+        They are its children's moments, convolved by the binomial theorem. The node's own weight is
+        e^(−r_l|t|)/κ_l with l = `level`.
         """
         whole, outside, partial = self._children(level, first, last)
         sums = sum_laws(self.laws[level + 1], max(whole, outside))

@@ -1,11 +1,12 @@
 """Exact draws of noise on a tree, by rejection from the cells upwards.
 
 A node's children are drawn, each with its whole subtree. The node keeps them with probability
-e^(−r|z|), where r = shares[level]/scale and z is their sum; otherwise all are drawn again. So every
-configuration below the node has its weight. Only one random number is needed: an integer G with P(G
->= k) = e^(−rk). It is ⌊E/r⌋ for an exponential E, and the node keeps its children if G >= |z|. A
-cell is ±⌊(E + c)/r⌋ with a fair sign, or 0 if that is below 1, where c = ln(2/(1 + e^−r)): for
-P(|z| >= k) = 2e^(−rk)/(1 + e^−r), k >= 1.
+e^(−r|z|), where r = shares[level]/scale and z is their sum; otherwise all are drawn again. So the
+probability of all cells below the node is in proportion to their weight. Only one random number is
+needed: an integer G with P(G >= k) = e^(−rk). It is ⌊E/r⌋ for a standard exponential E, and the
+node keeps its children if G >= |z|. A cell is ±⌊(E + c)/r⌋ with a fair sign, or 0 if that is below
+1, where c = ln(2/(1 + e^−r)). Then its size is at least k >= 1 with probability 2e^(−rk)/(1 +
+e^−r), as it should be.
 
 Candidates are drawn in batches, and those that are kept are used in order. The number of candidates
 depends on randomness and public numbers alone, and reveals nothing about the result.
@@ -85,9 +86,8 @@ def draw_cells(noise: Agreeing, entropy: Entropy, *, count: int = 1) -> Wholes:
 class _Tree:
     """Draws of nodes by rejection; nodes of one kind are drawn together.
 
-    Their cells are in the order of `TreeShape.order`.
-
-    notation: a candidate is a node whose children are drawn, before it is kept or rejected.
+    A candidate is a node whose children are drawn, before it is kept or rejected. The cells of a
+    node are in the order of `TreeShape.order`.
     """
 
     def __init__(self, noise: Agreeing, entropy: Entropy) -> None:
@@ -130,7 +130,10 @@ class _Tree:
         )
 
     def _accept(self, level: int, candidates: Wholes) -> Wholes:
-        """The candidates that are kept, each with probability e^(−r|z|)."""
+        """The candidates that are kept: a candidate with the sum z, with probability e^(−r|z|).
+
+        r is the rate of `level`.
+        """
         rate = self._rates[level]
         if not rate:
             return candidates
@@ -153,7 +156,7 @@ class _Tree:
 def draw_geometric(
     rate: Fraction, count: int, entropy: Entropy, *, more: Callable[[], arb] | None = None
 ) -> Wholes:
-    """Draw ⌊(E + c)/rate⌋ for independent exponentials E, with c = `more()` or 0; shape (count,).
+    """Draw ⌊(E + c)/rate⌋ for `count` independent standard exponentials E; c = `more()` or 0.
 
     Floats decide all values that aren't too close to an integer. Balls decide the others, from the
     same bits and then fresh bits. In y = (E + c)/rate, floats err by the `error` of E, and by a

@@ -29,7 +29,7 @@ Kind = tuple[tuple[int, int], ...]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeShape:
-    """A tree of L levels below its root; level 0 is the root, level L the cells.
+    """A tree of L levels below its root; level 0 is the root, and level L has the cells.
 
     `children` holds, for each level but the last, the number of children of each node, in the order
     of the cells. `kinds` lists the kinds of each level; `positions` lists pairs (parent's position,

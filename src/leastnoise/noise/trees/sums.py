@@ -1,14 +1,17 @@
 """Sums of the cells that agree at some levels of a tree, which needn't be below one node.
 
-notation: as in `levels`. A level is `fixed` if, below each node of the level above, the sum
-includes only one child, say the first; otherwise it includes all children. k is the last fixed
-level, so the sum S is over nodes of level k. `fixed` begins with level 1: (True, False, False)
-stands for a node of level 1.
+Notation: level 0 is the root. A level is `fixed` if, below each node of the level above, the sum
+includes only one child, say the first; otherwise it includes all children. `fixed` begins with
+level 1: (True, False, False) stands for a node of level 1. k is the last fixed level, so the sum S
+is over nodes of level k. z is the noise of all cells, E is the mean, and P is a probability. A_l is
+the law of the sum of a node of level l if only the weights of the node and of the nodes below it
+count. N is the window: laws are computed modulo N (see `levels`).
 
 Given u, E e^(iuS) is the normaliser if each summed node of level k has the additional weight
-e^(iuz); A_l is then computed as in `levels`, from these nodes upwards. Its values at u = 2πj/N for
-j = 0, …, N − 1 determine the law modulo the window. The window of the nodes' sums is wide enough
-for S, too: `find_window` has room for one more sum of at most all cells.
+e^(iut), where t is its sum. A_l is then computed as in `levels`, from these nodes upwards. The
+values of E e^(iuS) at u = 2πj/N for j = 0, …, N − 1 determine the law of S modulo the window. The
+window of the nodes' sums is wide enough for S, too: `find_window` has room for one more sum of at
+most all cells.
 """
 
 from __future__ import annotations
@@ -39,11 +42,11 @@ _FREQUENCIES = 64  # number of frequencies in one batch
 def variance_of_sum(
     branches: Sequence[int], variances: Sequence[float], fixed: Sequence[bool]
 ) -> float:
-    """The variance of S, given the variance v_l of a node for each level (root first).
+    """The variance of S, given the variance v_l of a node for each level l (root first).
 
-    Two children of a node have the covariance (v_l − b v_{l+1})/(b(b − 1)), b = b_{l+1}, since all
-    children are alike. Two nodes further down, one below each child, have this covariance divided
-    by n², where n nodes of their level are below a child.
+    Two children of a node have the covariance (v_l − b v_{l+1})/(b(b − 1)), where b is the number
+    of its children, since all children are alike. Two nodes further down, one below each child,
+    have this covariance divided by n², where n nodes of their level are below a child.
     """
     last = _last(fixed)
     summed = [1 if is_fixed else b for is_fixed, b in zip(fixed, branches, strict=True)][:last]
@@ -79,7 +82,7 @@ def check_numbers(noise: Agreeing) -> None:
 
 @lru_cache(maxsize=64)
 def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
-    """The probabilities P(|S| <= h) for h = 0, 1, …, in floats."""
+    """The probabilities P(|S| <= h) for h = 0, 1, …, N/2 − 1, in floats."""
     check_numbers(noise)
     law = np.fft.irfft(_characteristic(noise, fixed))
     halves = law[: len(law) // 2]
@@ -87,7 +90,7 @@ def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
 
 
 def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
-    """The values E cos(uS) for u = 2πj/N, j = 0, …, N/2.
+    """The values E cos(uS) for u = 2πj/N and j = 0, …, N/2, where N is the window.
 
     −z has the law of z. So m(−t) is the conjugate of m(t), where m(t) is the normaliser given that
     a sum is t, and all spectra are real. A weight is symmetric, so the transform before it and the

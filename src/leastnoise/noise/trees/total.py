@@ -1,8 +1,9 @@
 """Enclosures of the tail of the total: the sum of all cells of an even tree, in balls.
 
-notation: r_l = shares[l]/scale, b_l the numbers of children, level 0 the root and level L the
-cells; A_l is the law of a node's sum without the nodes above it, as in `levels`. So A_0 is the law
-of the total.
+Notation: level 0 is the root, and level L has the cells. A node of level l has b children and the
+rate r_l = shares[l]/scale. A_l is the law of its sum if only the weights of the node and of the
+nodes below it count (see `levels`). So A_0 is the law of the total Z. A^{*b} is the law of the sum
+of b independent draws of A. Σ is over all integers t, and P is a probability.
 
 For each level, numbers B_l with 0 <= B_l(t) <= A_l(t) are computed within a window; beyond it they
 are 0. Since A_l is a law, A_l − B_l has a mass of ℓ_l = 1 − ΣB_l. A_L is known, and B_L is a part
@@ -32,7 +33,7 @@ _WIDEST = 1 << 16
 
 
 def total_beyond(noise: Agreeing, t: Fraction) -> arb:
-    """Enclose P(Z > t), t >= 0, for the sum Z of all cells.
+    """Enclose P(Z > t) for t >= 0, where Z is the sum of all cells.
 
     Raises NotApplicable if nodes of a level differ, and for noise that is too wide.
     """
@@ -45,7 +46,7 @@ def total_beyond(noise: Agreeing, t: Fraction) -> arb:
 
 @lru_cache(maxsize=16)
 def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
-    """The sums of B_0(u) over u >= t for t = 0, 1, …, and the missing mass ℓ_0."""
+    """The sums of B_0(u) over u >= t for t = 0, 1, …, and the missing mass ℓ_0 = 1 − ΣB_0."""
     if not noise.even:
         raise NotApplicable(family=noise.name, why="the nodes of a level of its tree are not alike")
     *rates, cell_rate = (share / noise.scale for share in noise.shares)
@@ -69,7 +70,10 @@ def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
 
 
 def _weights(rate: Fraction, reach: int) -> arb_poly:
-    """The weights e^(−rate·|t|) for |t| <= `reach`, as the coefficients of x^(t + reach)."""
+    """The weights e^(−rate·|t|) for |t| <= `reach`, as a polynomial.
+
+    The weight of t is the coefficient of x^(t + reach).
+    """
     factor = ball(-rate).exp()
     half = [*accumulate(range(reach), lambda weight, _: weight * factor, initial=arb(1))]
     return arb_poly([*half[:0:-1], *half])
@@ -95,5 +99,5 @@ def _within_window(law: arb_poly) -> arb_poly:
 
 
 def _missed(law: arb_poly) -> arb:
-    """The missing mass of a partial law, at least 0."""
+    """The mass that the windows have dropped from a law: 1 − Σ law(t), at least 0."""
     return (1 - law(arb(1))).max(arb(0))

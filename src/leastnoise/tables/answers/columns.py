@@ -106,7 +106,7 @@ def _number(value: Any, kind: str) -> int | float:
 
 
 def _float(number: float) -> float:
-    """The number as a float, NaN for a whole number that is too large for one."""
+    """The number as a float, NaN for a whole number that is too large for a float."""
     try:
         return float(number)
     except OverflowError:

@@ -110,7 +110,7 @@ class NoisyPart(TablePart):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the draw; of several, the certificate that spends the most."""
+        """The certificate of the draw; among several, the certificate that spends the most."""
         return self.answered.certificate
 
     @property
@@ -125,7 +125,10 @@ class NoisyPart(TablePart):
 
     @property
     def split(self) -> Noise | None:
-        """The noise of the draw before joint accounting reduced it; see `Answered.split`."""
+        """The noise of the draw before joint accounting reduced it; None if it wasn't reduced.
+
+        See `Answered.split`.
+        """
         return self.answered.split
 
     @property
@@ -207,7 +210,10 @@ class NoisyPart(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """The number of rows in a cell up to which rounding is negligible; see `rounded_rows`."""
+        """The number of rows in a cell up to which rounding is negligible: see `rounded_rows`.
+
+        None if no values are summed.
+        """
         return rounded_rows(self.layout, self.noise_errors)
 
     @property

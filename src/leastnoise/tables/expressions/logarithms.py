@@ -7,11 +7,12 @@ digits. The relative error before that rounding is below 2^-41, and for powers b
 2^-40, as a test proves in ball arithmetic. So a result with at most 40 significant bits, such as
 log10(1000) or power(x, 0.5) of a square, is exact.
 
+Notation: a logarithm splits x = 2^e m with a whole e and √½ ≤ m < √2, and uses s = (m - 1)/(m + 1)
+and z = s². An exponential splits x = k ln 2 + r with a whole k, so that exp(x) = 2^k exp(r).
+
 Source:
     Muller, Elementary Functions (2016), §11.3 for the reductions of the argument; Veltkamp (1968)
     for the rounding.
-
-notation: x = 2^e m, s = (m - 1)/(m + 1), z = s²; exp(x) = 2^k exp(r).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LOG_TERMS, _EXP_TERMS = 11, 14
 _MOST_EXP, _LEAST_EXP = 710.0, -708.0
 """Above the first, exp is too large for float64; below the second its result is 0."""
 _LARGE = 2.0**64
-"""|y ln x| > 710 for any |y| from here on, since |ln x| ≥ 2^-53 for x ≠ 1."""
+"""For exponents y from this size on, |y ln x| > 710, since |ln x| ≥ 2^-53 for x ≠ 1."""
 
 
 def _function(node: Parsed, read: Read) -> Expression:
@@ -113,7 +114,7 @@ def _step(value: Expression, first: float, steps: Mapping[float, float]) -> Call
 
 
 def _polynomial(value: Expression, coefficients: list[float]) -> Expression:
-    """The sum of coefficients[k] value^k, by Horner's rule."""
+    """The value of a polynomial by Horner's rule; `coefficients` begin with the constant."""
     last, *others = (_number(number) for number in reversed(coefficients))
     return reduce(lambda total, term: _float("+", _float("*", total, value), term), others, last)
 
@@ -125,9 +126,9 @@ def _round(value: Expression) -> Expression:
 
 
 def _logarithm(value: Expression) -> Expression:
-    """The logarithm of x before rounding, for x > 0; NULL for other x.
+    """The natural logarithm of a value x > 0, before rounding; NULL for other values.
 
-    x = 2^e m with √½ ≤ m < √2, and ln m = 2 artanh s = s (2 + 2z/3 + 2z²/5 + …).
+    With x = 2^e m, ln x = e ln 2 + ln m and ln m = 2 artanh s = s (2 + 2z/3 + 2z²/5 + …).
     """
     positive = _case(_holds(value, ">", 0.0), value, _NULL)
     coarse = {2.0 ** (64 * j): j for j in range(-15, 16)}
@@ -149,9 +150,10 @@ def _logarithm(value: Expression) -> Expression:
 
 
 def _exponential(value: Expression) -> Expression:
-    """The power e^x, rounded to 40 bits: 0 below -708, and NULL if it is too large.
+    """The exponential of a value, rounded to 40 bits: 0 below -708, and NULL if it is too large.
 
-    x = k ln 2 + r with |r| ≤ (ln 2)/2. 2^k is a product of two powers, since k may be 1024.
+    With x = k ln 2 + r and |r| ≤ (ln 2)/2, it is 2^k exp(r). 2^k is a product of two powers, since
+    k may be 1024.
     """
     tiny, large = _holds(value, "<", _LEAST_EXP), _holds(value, ">", _MOST_EXP)
     x = _case(tiny, _NULL, large, _NULL, value)
@@ -170,7 +172,7 @@ def _exponential(value: Expression) -> Expression:
 
 
 def _rounded_logarithm(factor: float) -> Callable[[Expression], Expression]:
-    """A logarithm, rounded to 40 bits: ln x times a factor."""
+    """A function for the natural logarithm times a `factor`, rounded to 40 bits."""
 
     def lower(value: Expression) -> Expression:
         natural = _logarithm(value)
@@ -180,7 +182,10 @@ def _rounded_logarithm(factor: float) -> Callable[[Expression], Expression]:
 
 
 def _raise_to(value: Expression, exponent: Expression) -> Expression:
-    """value^exponent: a product for a constant whole exponent, else exp(exponent ln value)."""
+    """The power of a value: a product for a constant whole exponent, else by exp and ln.
+
+    With an exponent y, the power of x is exp(y ln x).
+    """
     factors = exponent.value if isinstance(exponent, Constant) else None
     if isinstance(factors, int) and abs(factors) <= MOST_FACTORS:
         product = _product(value, abs(factors))
@@ -199,7 +204,10 @@ def _raise_to(value: Expression, exponent: Expression) -> Expression:
 
 
 def _product(value: Expression, factors: int) -> Expression:
-    """value^factors by repeated squaring, along the bits of `factors` after the first."""
+    """The power of a value with a whole exponent `factors`, by repeated squaring.
+
+    It follows the bits of `factors` after the first.
+    """
     if factors == 0:
         return _case(Call("is null", (value,), "bool"), _NULL, _ONE)
     total = value

@@ -4,9 +4,8 @@ They depend on the rows of that unit alone, so a person who is added, removed or
 only values of their own rows. Rows without a unit have no value; no query counts them.
 
 An engine only computes five aggregates and row numbers; `read_over_unit` builds the other functions
-from these. Each is a function of the set of a unit's rows, whatever their order.
-
-notation: the first argument of each call is the unit.
+from these. Each is a function of the set of a unit's rows, whatever their order. The first argument
+of each call is the unit.
 """
 
 from __future__ import annotations

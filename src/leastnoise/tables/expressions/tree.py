@@ -79,8 +79,8 @@ class Call:
     """An operator or a function of other expressions, by its name in SQL.
 
     `unit` is the calendar unit to which `date_trunc` cuts, or the pattern of `like` and `matches`.
-    The arguments of `case` are conditions and values in turn, then the default. `nearest` is
-    ⌊x + ½⌋; `round` with a second argument p is ⌊x·p + ½⌋ / p.
+    The arguments of `case` are conditions and values in turn, then the default. `nearest` of x is
+    ⌊x + ½⌋; `round` of x and a second argument p is ⌊x·p + ½⌋ / p.
     """
 
     operator: str

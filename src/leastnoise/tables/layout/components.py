@@ -77,13 +77,13 @@ def split_row_count(  # noqa: PLR0917 (one call)
 
     A row moves the q numbers, each by up to 1, or m by 1, and never both. The count of all rows is
     c + m. So the body of a cell is the hull of a box of q numbers and a segment, instead of a box
-    of q + 1 numbers. With the same law in the same dimension, a number in the hull has (q + 1)/(q +
-    3) of its variance in the box (`Cells.second_moments`). c + m has (q² + 3q + 8)/(q² + 5q + 6) of
-    it, at most 1. m is measured in units of 1/w. That changes nothing in the hull, but the ball
-    around it has radius √q instead of √(q + 1). Spherical noise for a ball of radius r has variance
-    r²·σ². So c has variance q·σ², and c + m has (q + q/w²)·σ². With w = √q that is (q + 1)·σ², as
-    for the box; rounding w adds at most 3·10^-4 of the std. A person with R rows moves R times the
-    body of all cells, or R times its ball.
+    of q + 1 numbers. With the same law in the same dimension, a number in the hull has
+    (q + 1)/(q + 3) of its variance in the box (`Cells.second_moments`). c + m has
+    (q² + 3q + 8)/(q² + 5q + 6) of it, at most 1. m is measured in units of 1/w. That changes
+    nothing in the hull, but the ball around it has radius √q instead of √(q + 1). Spherical noise
+    for a ball of radius r has variance r²·σ². So c has variance q·σ², and c + m has (q + q/w²)·σ².
+    With w = √q that is (q + 1)·σ², as for the box; rounding w adds at most 3·10^-4 of the std. A
+    person with R rows moves R times the body of all cells, or R times its ball.
 
     The split isn't used where other bodies have less noise: for a replaced row, and for cells that
     a person can fill at the same time. Nor is it used with limits in norms, which are about the

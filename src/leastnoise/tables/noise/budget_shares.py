@@ -2,9 +2,6 @@
 
 A query's share is its importance divided by the sum of importances (`Spec.share`). Parts of a query
 divide its share (`share_parts`).
-
-notation: D_i = the numbers of query i; c_i = the mean over its numbers of E U², U uniform in the
-body that holds the query's shifts.
 """
 
 from __future__ import annotations
@@ -68,7 +65,7 @@ class DrawQuery:
 
     @property
     def numbers(self) -> int:
-        """D_i, the count of the query's numbers."""
+        """The count of the query's numbers."""
         return self.layouts[0].dimension
 
     @cached_property
@@ -87,7 +84,10 @@ class DrawQuery:
 
     @cached_property
     def moment(self) -> float:
-        """c_i, the mean second moment of the query's body; ∞ without a body."""
+        """The mean square of a number of a uniform point in the query's body; ∞ without a body.
+
+        It is averaged over the query's numbers.
+        """
         return math.inf if self.shaped is None else self.shaped[0].second_moment / self.numbers
 
 

@@ -3,10 +3,11 @@
 Nothing here is proved: the noise that the search chooses is proved later, and compared with
 separate draws.
 
-notation: D = the number of all coordinates; F(D, ε) as in `shared_draws`. Noise for counts that a
-unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j. Its density
-is constant in a *core*, and falls in steps outside the core (a staircase). A is at least the core's
-size.
+Notation: D is the number of all coordinates, and E a mean. Noise in the shape of a body is R times
+a uniform point of the body; F(D, ε) is the least mean of R² among ε-private noise. Noise for counts
+that a unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j. Its
+density is constant in a *core*, and falls in steps outside the core (a staircase). A is at least
+the core's size.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ _Shape = tuple[int, int, float]  # the fields `queries`, `most` and `bound` of `
 def log_radial(d: int, epsilon: float) -> float:
     """Estimate ln F(d, ε) for noise whose density falls in steps, each the size of a body.
 
-    γ is the size of the first step, as a fraction of the body; the best γ is taken.
-    If ε² is small compared to d, the density e^(−ε·gauge) is as good, and is used instead.
+    γ is the size of the first step, as a fraction of the body; the best γ is taken. If ε² is small
+    compared to d, the density e^(−ε·gauge) is as good, and is used instead.
     """
     if epsilon**2 < _STEPS_MATTER * d:
         return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
@@ -62,7 +63,7 @@ def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> floa
     """Estimate ln of the least variance of each count, if one unit may move all `queries` by 1.
 
     A unit that is added or removed moves all in the same direction (`log_of_counts`). A replaced
-    unit moves them within a box, whose c_i is 1/3: see `shared_draws`.
+    unit moves them within a box, whose uniform point has the mean square 1/3 in each count.
     """
     if neighbours == "add-remove" or queries == 1:
         return log_of_counts(queries, epsilon)
@@ -107,13 +108,14 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
-    """ε² times the variance of a number with two-sided noise at its best core, by shape.
+    """The variance of a number times ε², for two-sided noise at its best core, by shape.
 
-    notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape; b =
-    the bound of the shape.
+    Notation: t of all D coordinates are above 0, and s of the q numbers of one shape; b is the
+    bound of the shape. κ(s) is the mean square of a coordinate of a uniform point in a cube or a
+    simplex of s numbers. Volumes are as in `_volumes`.
 
-    The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over
-    Σ_t volumes·E A^t·E B^(D − t), κ(s) = E x² of a point of a cube or a simplex of s numbers.
+    The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over Σ_t
+    volumes·E A^t·E B^(D − t).
     """
     d = sum(queries for queries, *_ in shapes)
     volumes = [_volumes(queries, most) for queries, most, _ in shapes]
@@ -140,7 +142,10 @@ def _convolve(factors: Sequence[Floats]) -> Floats:
 
 @lru_cache(maxsize=64)
 def _volumes(queries: int, most: int) -> Floats:
-    """For s = 0 … q: C(q, s) times the volume of points with s numbers above 0, others below."""
+    """The volume of the points with s of q numbers above 0 and the others below, for s = 0 … q.
+
+    It counts all choices of the s numbers; the points are in a cube or a simplex.
+    """
     power = 2 if most < queries else 1
     return np.array(
         [
@@ -152,7 +157,7 @@ def _volumes(queries: int, most: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _moments(d: int, epsilon: float) -> Floats:
-    """E (Aε/D)^j for j = 0 … D + 2, for cores of each size: shape (D + 3, number of sizes).
+    """The scaled moments E (Aε/D)^j, j = 0 … D + 2, for cores of each size: shape (D + 3, sizes).
 
     A is the size of the core plus a geometric number of steps. If the argument `epsilon` is 0, it
     is instead the size plus an exponential number with rate ε: steps don't matter for small ε.

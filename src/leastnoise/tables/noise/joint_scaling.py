@@ -95,10 +95,10 @@ def _ratios(
 ) -> list[float] | None:
     """The factors for the scales of Gaussian noise; None if some draw would get a larger error.
 
-    notation: u_i = (l2 norm)²/σ_i², relative to a single draw that spends the whole budget.
-
-    The u_i add up to 1, and each is at least the value at which the draw has the error of its best
-    offer. There is a solution if these least values add up to less than 1.
+    Let u_i = (l2 norm)²/σ_i² for draw i with standard deviation σ_i, relative to a single draw that
+    spends the whole budget. The u_i add up to 1, and each is at least the value at which the draw
+    has the error of its best offer. There is a solution if these least values add up to less than
+    1.
     """
     whole = float(find_gaussian(budget).scale)
     parts = np.array(

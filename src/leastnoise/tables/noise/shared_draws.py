@@ -10,8 +10,10 @@ and large queries lose.
 The search compares estimates in floats with the noise of separate draws. Its result is proved
 later, and then compared again.
 
-notation: D_i = the numbers of query i, D = their sum; w_i = its share of ε and δ; c_i = the mean
-over its numbers of E U², U uniform in K_i; F(D, ε) = E R², R·U the noise in the gauge of a body.
+Notation: D_i is the count of the numbers of query i, and D their sum; w_i is the query's share of ε
+and δ. c_i is the mean square of a number of a uniform point in K_i, averaged over its numbers.
+Noise in the gauge of a body is R times a uniform point of the body; F(D, ε) is the least mean of R²
+among ε-private noise.
 """
 
 from __future__ import annotations
@@ -278,11 +280,12 @@ def _cost_of_additions(
 def _cost_of_bodies(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The result of `_find_joint` for queries that a unit moves in bodies, at the best p; or None.
+    """The result of `_find_joint` for queries that a unit moves in bodies, at the best exponent p.
 
     With p = ∞ the variance of a number is c_i·F(D, ε). With finite p it is r_i² c_i (D_i + 2)/D_i
-    times D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p). r_i^(−p) is proportional to w_i, or
-    larger where the query would otherwise have more noise than in a separate draw.
+    times D(D + 1)/ε²·E S^(2/p), where E is the mean over S ~ Beta(D_i/p, (D − D_i)/p). r_i^(−p) is
+    proportional to w_i, or larger where the query would otherwise have more noise than in a
+    separate draw. None if some query has no body, or would have more noise for every p.
     """
     part = _share_of(queries, budget)
     shaped = [query.shaped for query in queries if query.shaped is not None]
@@ -318,7 +321,7 @@ def _cost_of_bodies(
 
 
 def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
-    """The value of ln E S^(2/p) for each query, S as in `_cost_of_bodies`."""
+    """The value of ln E S^(2/p) for each query; E and S are as in `_cost_of_bodies`."""
     whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
     parts = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
     return np.array(parts) + whole

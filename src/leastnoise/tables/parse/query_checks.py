@@ -310,7 +310,7 @@ def _check_wish(
 def _check_found_bounds(
     spec: Spec, statistics: Sequence[Statistic], path: str
 ) -> Iterator[Problem]:
-    """Yield a problem if the unit of an accuracy depends on bounds that are found later."""
+    """Yield a problem if the unit of measurement of an accuracy depends on bounds to be found."""
     used = [part.column for item in statistics for part in item.parts if part.of_values]
     for name in used:
         if name in spec.columns and spec.columns[name].finds is not None:

@@ -239,7 +239,7 @@ class _KeyPositions:
         return parts
 
     def _pair(self, table: Parts) -> None:
-        """Read key = value."""
+        """Read a line such as `key = value` of the given table."""
         start, parts = self._at, table
         for name in self._names():
             parts = (*parts, name)

@@ -487,7 +487,7 @@ class Release:
 
 
 def _separate_frame(data: object) -> tuple[object, Frame | SparkRows | None]:
-    """Split `data` into the section for the spec, and the frame if there is one."""
+    """Split `data` into the section for the spec, and the frame; None without a frame."""
     from leastnoise.tables.rows import source
 
     section = data if isinstance(data, Mapping) else {"source": data}

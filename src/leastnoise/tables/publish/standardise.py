@@ -1,6 +1,6 @@
 """Directly standardised rates from a release, whose counts of cases and of persons both have noise.
 
-notation: w_a = the weight of band a, ρ_a its rate without noise; A = the number of bands.
+Notation: a is a band, w_a its weight, and ρ_a its rate without noise; A is the number of bands.
 
 An interval holds each ρ_a with probability 1 − 0.05/A (`fieller`). By Bonferroni all hold together
 with probability 95 %. Then Σ w_a ρ_a is between the sums of w_a times the lower and the upper ends.

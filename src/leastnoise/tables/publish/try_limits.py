@@ -4,8 +4,8 @@ Nothing here is private: it compares exact numbers of the file with and without 
 each value is the noise of its plan. The bias is the difference from the same query without limits,
 and with bounds that hold every value of the file.
 
-notation: over the cells of a statistic, noise² = the mean of its variances, bias² = the mean of the
-squared differences, total² = noise² + bias².
+Over the cells of a statistic, noise² is the mean of its variances, bias² the mean of the squared
+differences, and total² = noise² + bias².
 """
 
 from __future__ import annotations

@@ -178,7 +178,10 @@ def person_vectors(
 def _sum_persons(
     rows: nw.LazyFrame[Any], summands: Sequence[Summand], parts: Sequence[Part]
 ) -> nw.LazyFrame[Any]:
-    """An entry for each person and cell, with the sums of the rows: i0, i1, …."""
+    """An entry for each person and cell, with the sums over the person's rows in that cell.
+
+    The columns i0, i1, … have the sums of the summands, in their order.
+    """
     # With a single cell, a second key would cost as much as the first.
     keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
     if all(summand.component == A_PERSON for summand in summands):  # a count of rows isn't needed
@@ -258,12 +261,13 @@ def _bounded_totals(
 ) -> nw.LazyFrame[Any]:
     """The totals by cell of every unit's integers, each unit within its limit.
 
-    A unit's size q is ΣI² in a ball, else the sum over cells of the largest |I| (or of all |I|, if
-    each number is a cell). It is exact: `bits` are chosen so that q < 2^53, and float64 adds such
-    whole numbers without rounding, in any order. If q exceeds the limit N, the factor is ŝ = fl((1
-    − 2^−40)·N/q), or its root for squares. The factor and its product with I are off by less than 8
-    roundings of 2^−53 each, far less than the margin 2^−41. Truncation to whole numbers t then
-    gives |t| <= |I|·N/q, or |I|·√(N/q), so that the size of all t is at most N.
+    The size q of a unit with integers I is ΣI² in a ball, else the sum over cells of the largest
+    |I| (or of all |I|, if each number is a cell). It is exact: `bits` are chosen so that q < 2^53,
+    and float64 adds such whole numbers without rounding, in any order. If q exceeds the limit N,
+    the factor is ŝ = fl((1 − 2^−40)·N/q), with fl the float64 result, or its root for squares. The
+    factor and its product with I are off by less than 8 roundings of 2^−53 each, far less than the
+    margin 2^−41. Truncation to whole numbers t then gives |t| <= |I|·N/q, or |I|·√(N/q), so that
+    the size of all t is at most N.
 
     If a cell's last number L counts rows without a value, the size of the cell is max|I| of the
     other numbers plus L. That is the gauge of its body, and no more than the sum over its rows,
@@ -373,10 +377,11 @@ def _size(part: Part) -> nw.Expr:
 
 
 def _largest_in_cell(names: Sequence[str], *, counts_missing: bool) -> nw.Expr:
-    """The largest |I| of a cell; with `counts_missing`, of all but the last, plus the last.
+    """The largest absolute integer of a cell.
 
-    Since a row adds either to the last integer or to the others, the size of a cell is at most the
-    sum of its rows' sizes.
+    With `counts_missing`, it is the largest of all but the last integer, plus the last. Since a row
+    adds either to the last integer or to the others, the size of a cell is at most the sum of its
+    rows' sizes.
     """
     values = [nw.col(name).abs() for name in names]
     last = values.pop() if counts_missing else None
@@ -386,7 +391,7 @@ def _largest_in_cell(names: Sequence[str], *, counts_missing: bool) -> nw.Expr:
 
 
 def _shrink(name: str, factor: str) -> nw.Expr:
-    """trunc(I·ŝ) if there is a factor ŝ, else I."""
+    """The integer times `factor`, truncated toward 0; the integer itself if `factor` is NULL."""
     value = nw.col(name)
     scaled = value.cast(nw.Float64) * nw.col(factor)
     # Casts from float to int round in one engine and truncate in another: truncate first.

@@ -91,9 +91,9 @@ def _rows_within(layout: Layout) -> int:
     """The largest number of rows with which a person is surely within every limit; 0 if unknown.
 
     With n rows, each number of a cell is at most n, and so is the sum over cells of each cell's
-    largest number. If each of q numbers is its own cell, that sum is n·q; in a ball the squared
-    size is n²·q. The person is in at most n cells. So bounding changes none of the person's
-    integers.
+    largest number. If a cell has q numbers, and each counts as its own cell, that sum is at most
+    n·q; in a ball the squared size is at most n²·q. The person is in at most n cells. So bounding
+    changes none of the person's integers.
     """
     bounding, numbers = layout.bounding, layout.numbers
     by_person = any(component.kind == "units" for component in layout.components)

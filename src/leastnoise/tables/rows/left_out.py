@@ -73,10 +73,10 @@ def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[
 def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | None) -> list[int]:
     """The rows or groups that each candidate for a limit cuts off, in all units together.
 
-    For a candidate c it is Σ_u max(0, min(n_u, c_m) − c), where c_m is the largest candidate. n_u
-    is the number of rows, or of groups, of unit u: in the query of `layout`, or without `layout` in
-    the data. Bounding n_u by c_m changes all sums by the same number, and keeps them within 64
-    bits.
+    Let n be the number of rows, or of groups, of a unit: in the query of `layout`, or without
+    `layout` in the data. For a candidate c the result is the sum of max(0, min(n, c_m) − c) over
+    all units, where c_m is the largest candidate. Bounding n by c_m changes all sums by the same
+    number, and keeps them within 64 bits.
     """
     largest = finder.finds.candidates[-1]
     units = _count_rows(engine, spec) if layout is None else _count_in_query(engine, spec, layout)

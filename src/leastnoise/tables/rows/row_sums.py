@@ -101,8 +101,9 @@ def weighted_totals(
 
     A row counts as the integer S = 2^bits, and all rows of a person add up to at most N. A person
     with n rows adds n·S if that is at most N. Otherwise each of their rows counts as the integer w
-    = ⌊fl(fl((1 − 2^−40)·N)/n)⌋. Its two roundings raise it by at most a factor of 1 + 2^−51, so
-    that n·w <= N. The number of rows and the rows come from the same reading of the source.
+    = ⌊fl(fl((1 − 2^−40)·N)/n)⌋, where fl is the float64 result. Its two roundings raise it by at
+    most a factor of 1 + 2^−51, so that n·w <= N. The number of rows and the rows come from the same
+    reading of the source.
     """
     rows = rows.select(UNIT, *keys)
     if not engine.can_reread:

@@ -3,7 +3,7 @@
 A cast must not fail for any value that a file can hold: `StoredColumn` lists the types for which
 that is guaranteed.
 
-notation: a `use` is u (identifies a person), k (a key, by which rows are grouped) or v (a value).
+Notation: a `use` is u (identifies a person), k (a key, by which rows are grouped) or v (a value).
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Laws of the gauge of a body: K-norm noise, the K-staircase, and the truncated K-staircase."""
+"""Laws of the gauge of a body: K-norm noise, the K-staircase, and the truncated K-staircase.
+
+Notation: X is the noise, K = `body`, |K| is its volume and D is its dimension. N is the gauge of K:
+N(x) is the least t >= 0 with x ∈ tK. ρ = N(X)/scale is the gauge of the noise in units of the
+scale. A staircase falls by q = e^(−decay) from step to step, and γ = `gamma` is the end of its
+first step. E is the mean.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +42,13 @@ if TYPE_CHECKING:
 @final
 @record()
 class KNorm(BodyNoise):
-    """Density e^(−N(x)/scale)/(|K|·D!·scale^D), N the gauge of K = body and D its dimension.
+    """K-norm noise: its density at x is e^(−N(x)/scale)/(|K|·D!·scale^D).
 
-    As |N(x) − N(x − s)| <= N(s), with scale = 1/ε it is ε-DP for every shift s in K, and for no
-    smaller ε. For ε' < ε, δ(ε') is at most 1 − e^((ε' − ε)/2), as for scalar Laplace noise
-    (theory/bodies.md §1, Theorem 1). On an interval or on cells of intervals it is independent
-    Laplace noise; on a ball it is `l2`.
+    K = `body`, |K| is its volume and D is its dimension. N is the gauge of K: N(x) is the least t
+    >= 0 with x ∈ tK. As |N(x) − N(x − s)| <= N(s), with scale = 1/ε the noise is ε-DP for every
+    shift s in K, and for no smaller ε. For ε' < ε, δ(ε') is at most 1 − e^((ε' − ε)/2), as for
+    scalar Laplace noise (theory/bodies.md §1, Theorem 1). On an interval or on cells of intervals
+    it is independent Laplace noise; on a ball it is `l2`.
 
     Args:
         scale: Scale > 0; 1/ε for shifts in `body`.
@@ -77,7 +84,7 @@ class KNorm(BodyNoise):
         return -self._gauges(points_of(x, dimension=self.dimension)) - log_mass
 
     def _radial(self, order: int) -> float:
-        """The moment E ρ^order of the gauge ρ ~ Gamma(D), in scales."""
+        """The mean of ρ^order for order 1 or 2; ρ ~ Gamma(D)."""
         d = self.dimension
         return float(d * (d + 1) if order == 2 else d)
 
@@ -93,15 +100,17 @@ def _decay(decay: Exact, *, name: str, record: KStaircase) -> Fraction:
 @final
 @record()
 class KStaircase(BodyNoise):
-    """Density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋), N the gauge of `body`, 0 < γ = gamma <= 1.
+    """Staircase noise in the gauge of a body: density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋).
 
-    N moves by at most 1 under a shift in K, and so does the floor: with decay = ε and scale = 1 it
-    is ε-DP for every shift in K. If γ minimises the expectation of ℓ(N(X)) for an increasing ℓ, no
-    ε-DP additive noise has a smaller one (theory/bodies.md §8, Theorem A). On an interval the law
-    is `staircase`.
+    K = `body`, γ = `gamma`, and N is the gauge of K: N(x) is the least t >= 0 with x ∈ tK. N moves
+    by at most 1 under a shift in K, and so does the floor: with decay = ε and scale = 1 the noise
+    is ε-DP for every shift in K. Let ℓ be an increasing function, and γ the value with the least
+    expectation of ℓ(N(X)) for the noise X. Then no ε-DP additive noise has a smaller expectation
+    (theory/bodies.md §8, Theorem A). On an interval the law is `staircase`.
 
-    Two properties of `KNorm` fail here: Laplace's pair does not dominate it, and independent
-    staircases in several cells do not hide a shift that is spread over the cells.
+    Two properties of `KNorm` fail here. Scalar Laplace noise at the same ε does not dominate the
+    law. And independent staircases in several cells do not hide a shift that is spread over the
+    cells.
 
     Args:
         scale: Scale > 0; 1 for shifts in `body`.
@@ -135,24 +144,27 @@ class KStaircase(BodyNoise):
         return self.decay * math.ceil(1 / self.scale)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x); the normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D, q = e^(−decay)."""
+        """The logarithm of the density at x.
+
+        The density's normaliser is |K|·scale^D·(1 − q) Σ_k q^k (k + γ)^D, summed over k >= 0.
+        """
         d = self.dimension
         steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]
         return -float(self.decay) * np.maximum(steps, 0.0) - log_mass
 
     def _radial(self, order: int) -> float:
-        """The moment E ρ^n of the gauge ρ in scales, n = order.
+        """The mean of ρ^order, for order 1 or 2.
 
-        X is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D. So E ρ^n is D/(D + n) times the
-        mean of (k + γ)^n.
+        X/scale is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D. So the mean is D/(D +
+        order) times the mean of (k + γ)^order.
         """
         d = self.dimension
         return d / (d + order) * math.exp(self._log_sums[order] - self._log_sums[0])
 
     @cached_property
     def _log_sums(self) -> NDArray[np.float64]:
-        """Logarithms of (1 − q) Σ_k q^k (k + γ)^j for j = D, D + 1, D + 2."""
+        """The logarithms of (1 − q) Σ_{k>=0} q^k (k + γ)^j for j = D, D + 1, D + 2; shape (3,)."""
         d = self.dimension
         return log_step_sums(
             first=float(self.gamma), decay=float(self.decay), powers=np.arange(d, d + 3)
@@ -165,14 +177,16 @@ class KStaircase(BodyNoise):
 @final
 @record()
 class TruncatedKStaircase(BodyNoise):
-    """Density ∝ e^(−decay·k(N(x)/scale)) for N(x) <= radius·scale, 0 beyond; N the gauge of `body`.
+    """Staircase noise in the gauge of a body, cut off at a radius.
+
+    The density at x is ∝ e^(−decay·k(N(x)/scale)). N is the gauge of K = `body`: N(x) is the least
+    t >= 0 with x ∈ tK. With γ = `gamma` and R = `radius`, the number of the step is k(r) = 0 for r
+    < γ, and ⌊r − γ⌋ + 1 for γ <= r <= R. The density is 0 where N(x)/scale > R.
 
     With decay = ε and scale = 1 the loss under a shift in K is ∞, ε, 0 or −ε. δ(ε) is the mass that
     the shift moves beyond R. It is largest for a cube and a shift to its corner (theory/bodies.md
     §9). On an interval the law is `truncated-staircase`; on a ball it is `spherical-staircase`,
     whose δ is known exactly. δ = 0 is impossible at any ε: an output beyond R reveals the shift.
-
-    notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
     Args:
         scale: Scale > 0; 1 for shifts in `body`.
@@ -216,11 +230,14 @@ class TruncatedKStaircase(BodyNoise):
 
     @cached_property
     def steps(self) -> RadialSteps:
-        """The step density of N(x)/scale, with the edges γ, γ + 1, … below R, and R."""
+        """The density as a function of N(x)/scale: steps that end at γ, γ + 1, … and at last at R.
+
+        R = `radius`.
+        """
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Ln f(x); −inf beyond R."""
+        """The logarithm of the density at x; −inf where N(x)/scale > `radius`."""
         d, steps = self.dimension, self.steps
         log_unit = self.body.log_volume + d * math.log(float(self.scale))
         peak = steps.log_peak(d) - log_unit
@@ -229,9 +246,10 @@ class TruncatedKStaircase(BodyNoise):
         return logs[np.searchsorted(steps.float_edges, gauges, side="right")]
 
     def _radial(self, order: int) -> float:
-        """The moment E ρ^n of the gauge ρ in scales, n = order.
+        """The mean of ρ^order, for order 1 or 2.
 
-        X is uniform in e_j·K with probability π_j, where e_j are the edges.
+        X/scale is uniform in e_j·K with probability π_j, where e_j are the edges of `steps`, and
+        π_j their `ball_masses`.
         """
         d, steps = self.dimension, self.steps
         mean = float(steps.ball_masses(d) @ steps.float_edges**order)

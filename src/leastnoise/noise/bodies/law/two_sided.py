@@ -1,4 +1,13 @@
-"""Noise whose density falls with two gauges: P of the added part of x, Q of the removed part."""
+"""Noise whose density falls with two gauges: P of the added part of x, Q of the removed part.
+
+Notation: X is the noise, and T = `of` is the set of all that a unit can add; D is its dimension.
+P(x) is the gauge of the part of x that is added, and Q(x) is the gauge of the part that is removed
+(`guarantees.bodies.one_sided`). For counts, these are the positive and the negative part of x. A
+and B are random: given A and B, X/scale is uniform in {P <= A, Q <= B}. The shape s = 0 … D numbers
+the parts of this set, and t = D − s; for counts, s coordinates are above 0. The part s has the
+volume w[s]·A^s·B^t/(s!t!), where w are the `weights` of T (see `VolumeSplit`). Pr is a probability,
+and E is the mean.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +41,13 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
 
 
-# notation: T = of, P and Q as in `guarantees.bodies.one_sided`, D the dimension; a, b the core.
-# Probabilities are written Pr.
-
-
 class TwoSided(VectorNoise):
-    """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h decreasing from h(0) = 1.
+    """Noise of density ∝ h(P(x)/scale)·h(Q(x)/scale), where h decreases from h(0) = 1.
 
     h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X/scale is uniform in {P <= A, Q
     <= B} for random A and B. They have the law of two independent copies of A, weighted by the
-    volume of this set. That is Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!), where w are the `weights` of the
-    set T = `of` (see `VolumeSplit`). So every moment of X/scale is a sum over s of products E A^i·E
-    A^j with 0 <= i, j <= D + 2.
+    volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X/scale is a sum over
+    s of products E A^i·E A^j with 0 <= i, j <= D + 2. Here A is the unweighted variable.
     """
 
     form: ClassVar[str] = "of"
@@ -52,7 +56,7 @@ class TwoSided(VectorNoise):
     @property
     @abstractmethod
     def log_moments(self) -> NDArray[np.float64]:
-        """The logarithms ln E A^j for j = 0 … D + 2."""
+        """The logarithms ln E A^j for j = 0 … D + 2, of A without weights; shape (D + 3,)."""
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
@@ -64,7 +68,7 @@ class TwoSided(VectorNoise):
 
     @property
     def _log_mass(self) -> float:
-        """The logarithm of the normaliser ∫ h(P)h(Q) dx."""
+        """The logarithm of the normaliser, the integral of h(P(x)/scale)·h(Q(x)/scale) over R^D."""
         return self._parts.log_mass + self.dimension * math.log(float(self.scale))
 
     @property
@@ -86,9 +90,10 @@ class TwoSided(VectorNoise):
         )
 
     def _second(self, axis: _Axis) -> float:
-        """E X_i², the sum over s of its parts; t = D − s.
+        """The mean square of one coordinate of X/scale, whose moments given P, Q and s are `axis`.
 
-        Given s, A and B, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent.
+        Given s, A and B, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent. The mean is a sum
+        over s.
         """
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
@@ -118,7 +123,7 @@ class TwoSided(VectorNoise):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """The moments of a `Coordinate` in floats; p and q are None if E|x| isn't known from them."""
+    """A `Coordinate` in floats; p and q are None if they do not determine the mean of |x|."""
 
     unit: float
     pp: NDArray[np.float64]
@@ -144,7 +149,7 @@ class _Axis:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatPieces:
-    """A `VolumeSplit` in floats: the logarithms of w[s]/(s!(D − s)!), and the coordinates."""
+    """A `VolumeSplit` in floats; `log_volumes` has ln(w[s]/(s!t!)) for s = 0 … D, t = D − s."""
 
     log_volumes: NDArray[np.float64]
     layout: tuple[tuple[tuple[_Axis, ...], int], ...]
@@ -170,20 +175,27 @@ def _float_pieces(of: OneSided) -> _FloatPieces:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _ShapeMoments:
-    """The logarithms of the volumes w[s]/(s!(D − s)!) by s, and of the moments E A^j by j."""
+    """Sums over the shape s, as logarithms of their terms.
+
+    `log_volumes` has ln(w[s]/(s!t!)) for s = 0 … D, and `log_moments` has ln E A^j for j = 0 … D +
+    2.
+    """
 
     log_volumes: NDArray[np.float64]
     log_moments: NDArray[np.float64]
 
     @cached_property
     def log_mass(self) -> float:
-        """The logarithm of the mass Σ_s w[s]/(s!t!)·E A^s·E A^t, t = D − s."""
+        """The logarithm of the mass Σ_s w[s]/(s!t!)·E A^s·E A^t, where t = D − s."""
         logs = self._logs(0, 0)
         top = float(logs.max())
         return top + math.log(float(np.exp(logs - top).sum()))
 
     def ratio(self, above: int, below: int) -> NDArray[np.float64]:
-        """The ratio of w[s]/(s!t!)·E A^(s + above)·E A^(t + below) to the mass, for each s."""
+        """For each s, the number w[s]/(s!t!)·E A^(s + above)·E A^(t + below) divided by the mass.
+
+        It is the mean of A^above·B^below where the shape is s, and 0 elsewhere; t = D − s.
+        """
         return np.exp(self._logs(above, below) - self.log_mass)
 
     def _logs(self, above: int, below: int) -> NDArray[np.float64]:
@@ -206,11 +218,13 @@ TWO_SIDED_LAPLACE_LARGEST_CORE = Fraction(10**9)
 @final
 @record()
 class TwoSidedLaplace(TwoSided):
-    """Density ∝ e^(−(P(x)/scale − b)₊ − (Q(x)/scale − b)₊), b = core >= 0.
+    """Noise of density ∝ e^(−(P(x)/scale − b)₊ − (Q(x)/scale − b)₊), where b = core.
 
-    P(x + s) <= P(x) + P(s), and the same for Q. So with scale = 1/ε it is ε-DP for every shift s
-    with P(s) + Q(s) <= 1: the hull of T and −T, T = of (theory/bodies.md §3). With b = 0 it is
-    `k-norm` on that hull.
+    P(x) is the gauge of the part of x that is added, and Q(x) the gauge of the part that is
+    removed; y₊ = max(y, 0). For counts, these are the positive and the negative part of x. P(x + s)
+    <= P(x) + P(s), and the same for Q. So with scale = 1/ε it is ε-DP for every shift s with P(s) +
+    Q(s) <= 1: the hull of T and −T, T = of (theory/bodies.md §3). With b = 0 it is `k-norm` on that
+    hull.
 
     Args:
         scale: Scale > 0; 1/ε for shifts in the hull.
@@ -265,7 +279,10 @@ class TwoSidedLaplace(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """The logarithms of E A^j = j! Σ_{i<=j} b^i/i!, where A − b is a standard exponential."""
+        """The logarithms of E A^j = j! Σ_{i<=j} b^i/i! for j = 0 … D + 2, where b = core.
+
+        A − b is a standard exponential.
+        """
         j = np.arange(self.dimension + 3)
         log_factorials = np.array([math.lgamma(x) for x in range(1, self.dimension + 4)])
         log_core = math.log(self.core) if self.core > 0 else -math.inf
@@ -288,14 +305,16 @@ def _decay(decay: Exact, *, name: str, record: TwoSidedStaircase) -> Fraction:
 @final
 @record()
 class TwoSidedStaircase(TwoSided):
-    """Density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), a = core > 0.
+    """Noise of density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), where a = core.
 
-    A unit that is added raises P by at most 1 and lowers Q by at most 1 (scale = 1). So one ceiling
-    moves by 0 or 1, the other by 0 or −1, and their sum by at most 1. With decay = ε it is ε-DP for
-    every shift in T and in −T, T = of. It is *not* ε-DP for other shifts in their hull. Nor is a
-    product of several such laws, for a shift that is spread over them (theory/bodies.md §3, §4).
-    Use it for units that are added or removed whole; `TwoSidedLaplace` hides the hull as well. For
-    one count it is `staircase`.
+    P(x) is the gauge of the part of x that is added, and Q(x) the gauge of the part that is
+    removed; y₊ = max(y, 0). For counts, these are the positive and the negative part of x. A unit
+    that is added raises P by at most 1 and lowers Q by at most 1 (scale = 1). So one ceiling moves
+    by 0 or 1, the other by 0 or −1, and their sum by at most 1. With decay = ε it is ε-DP for every
+    shift in T and in −T, T = of. It is *not* ε-DP for other shifts in their hull. Nor is a product
+    of several such laws, for a shift that is spread over them (theory/bodies.md §3, §4). Use it for
+    units that are added or removed whole; `TwoSidedLaplace` hides the hull as well. For one count
+    it is `staircase`.
 
     Args:
         scale: Scale > 0; 1 for shifts in T and −T.
@@ -332,7 +351,7 @@ class TwoSidedStaircase(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """T, the set of all that a unit can add; the removals are −T."""
+        """The set T of all that a unit can add (it can remove −T); None if T isn't known."""
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:
@@ -352,6 +371,9 @@ class TwoSidedStaircase(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """The logarithms of E A^j, where A = a + k with a geometric k: Pr(k >= n) = q^n."""
+        """The logarithms of E A^j for j = 0 … D + 2.
+
+        A = a + k, where a = core and k is geometric: Pr(k >= n) = e^(−decay·n).
+        """
         powers = np.arange(self.dimension + 3)
         return log_step_sums(first=float(self.core), decay=float(self.decay), powers=powers)

@@ -1,7 +1,9 @@
-"""The characteristic function of noise e^(−N), N the gauge of a box or of cells of boxes.
+"""The characteristic function of K-norm noise on a box, or on cells that are boxes.
 
-notation: one cell of q numbers, X_j = b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q; b_j is
-the bound times the scale. Cells are independent. With w(x) = 1/(1 − ix) and Σ over k < q − 1
+Notation: X_1, …, X_q are the numbers of one cell of the noise. b_j is the bound of number j times
+the scale. Then X_j = b_j·R·U_j with R ~ Gamma(q + 1) and an independent U, uniform in [−1, 1]^q.
+Cells are independent. E is a mean and i the imaginary unit. With w(x) = 1/(1 − ix) and Σ over k =
+0, …, q − 2,
 
     E cos(αX₁/b₁) = Im w(α)^q/(qα),
     E cos(αX₁/b₁ + βX₂/b₂) = Im Σ w(α − β)^(k+1) w(α + β)^(q−1−k)/(αq(q − 1)).
@@ -25,10 +27,10 @@ _NEAR_0 = 1e-4  # for α below it 1 − α²E X²/2 is exact to all digits, and 
 
 
 def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
-    """The characteristic function E cos(u Σ w_j X_j) at each u, for 1 or 2 numbers of a cell.
+    """The mean of cos(u·Σ_j w_j X_j) for each u, the characteristic function of a weighted sum.
 
-    `weights` maps the indices j of numbers of the first cell to w_j. Raises NotApplicable for other
-    weights or bodies.
+    `weights` maps the index j of one or two numbers of the first cell to w_j. Raises NotApplicable
+    for other weights or bodies.
     """
     box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
     if not isinstance(box, Box) or len(weights) > 2:
@@ -39,7 +41,7 @@ def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
 
 
 def _box_characteristic(q: int, alpha: Floats, beta: Floats) -> Floats:
-    """E cos(αX₁/b₁ + βX₂/b₂) for the noise of a box, α >= β >= 0."""
+    """The mean of cos(αX₁/b₁ + βX₂/b₂) for noise on a box of q numbers; arrays α >= β >= 0."""
     if q == 2:  # the same in closed form
         return 1 / ((1 + (alpha - beta) ** 2) * (1 + (alpha + beta) ** 2))
     near = 1 - (q + 1) * (q + 2) / 6 * (alpha**2 + beta**2)

@@ -1,4 +1,12 @@
-"""Quantiles of a coordinate of noise in the gauge of a body."""
+"""Quantiles of a coordinate of noise in the gauge of a body.
+
+Notation: X is the noise, K is its body, D is the dimension of K, and N is its gauge. X_i is
+coordinate i, and b is its bound. A cell is a box of q numbers, and G is the noise's gauge within
+one cell, in scales. E[Y; G > x] is the mean of Y where G > x, and of 0 elsewhere; M_k(x) =
+E[G^(−k); G > x]. U is a uniform point of K (in `CellLaw`, a uniform number). A block is one of the
+bodies that `Together` combines. P is a probability; Gamma(n) and Beta(m, n) also stand for random
+numbers of these laws.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +44,25 @@ if TYPE_CHECKING:
 #
 # notation: G = the gauge of a cell's noise, in scales. Given G, the size of one of the cell's q
 # numbers is its bound times G, each with probability 1/q, and the others are uniform within their
-# bounds times G (see below). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
+# bounds times G (see below).
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell of q = `each` numbers, given by the truncated moments of its gauge G.
+    """The law of the noise in a cell of q = `each` numbers, from the moments of its gauge G.
 
-    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
+    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x], the mean of G^(−k) where G > x.
     """
 
     each: int
     moment: Callable[[int, float], float]
 
     def tail(self, c: float) -> float:
-        """The probability P(|X_i| > c·b) for a number X_i of the cell, whose bound is b."""
+        """The probability P(|X_i| > c·b) for a number X_i of the cell, where b is its bound.
+
+        All lengths of this class are in scales.
+        """
         beyond = self.moment(0, c)
         q = self.each
         return beyond if q == 1 else beyond - (q - 1) / q * c * self.moment(1, c)
@@ -59,12 +70,13 @@ class CellLaw:
     def tail_of_difference(self, t: float, a: float, b: float) -> float:
         """The probability P(|X_i − r·X_j| > t) for two numbers X_i and X_j of the cell.
 
-        X_i has the bound a, and r·X_j the bound b > 0.
+        a is the bound of X_i, and b > 0 the bound of r·X_j.
 
-        Given G, |X_i − r·X_j| has the law of G·|a + bV| if X_i is at its end, and of G·|b + aV| if
-        X_j is, each with probability 1/q. Otherwise it has the law of G·|aU + bV|. U and V are
-        independent and uniform in [−1, 1]. All three densities change where G·(a + b) and G·|a − b|
-        pass t: `near` and `far` are the moments of G beyond these two points.
+        Given G, one of the q numbers is at an end of its range: at ± its bound times G, each with
+        probability 1/q. If X_i is at its end, |X_i − r·X_j| has the law of G·|a + bV|, and if X_j
+        is, the law of G·|b + aV|. Otherwise it has the law of G·|aU + bV|. U and V are independent
+        and uniform in [−1, 1]. All three densities change where G·(a + b) and G·|a − b| pass t:
+        `near` and `far` are the moments of G beyond these two points.
         """
         q, most, least = self.each, max(a, b), min(a, b)
         orders = range(min(q, 3))
@@ -81,9 +93,10 @@ class CellLaw:
         return (larger + smaller + (q - 2) * neither) / q
 
     def tail_beside(self, c: float) -> float:
-        """P(|X + Y| > c·b) for X in a cell of q − 1 numbers, and Y in a cell of one number.
+        """The probability P(|X + Y| > c·b), where Y is the only number of its cell.
 
-        Both numbers have the bound b.
+        X is a number of another cell, which has q − 1 numbers; q = `each`. Both X and Y have the
+        bound b.
 
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
@@ -132,7 +145,8 @@ _MOST_STEPS = 10_000  # about D/decay; with more, steps gain nothing over e^(−
 class BoxIn:
     """One of the boxes of a body; its first number has the index `first`.
 
-    notation: D = dimension, q = each, b = bound.
+    The box has `each` numbers (q), and `dimension` is the dimension of the body (D). `bound` is the
+    bound b of the number for which the box was looked up.
     """
 
     dimension: int
@@ -163,7 +177,7 @@ def find_box(body: Body, coordinate: int) -> BoxIn | None:
 
 
 def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
-    """The function t ↦ P(|X_i| > t·scale), i = coordinate; None if that law isn't known."""
+    """The function t ↦ P(|X_i| > t·scale) for i = `coordinate`; None if that law isn't known."""
     if isinstance(noise.body, Differences):
         return _tail_of_differences(noise, noise.body.of)
     location = box_of(noise, coordinate)
@@ -194,7 +208,8 @@ def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
 def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
     """The law of a cell of `each` numbers in the block of `box`; None if it isn't known.
 
-    Two numbers of different cells belong to one larger cell, whose gauge is the sum of two gauges.
+    For two numbers of different cells, take both cells as one: its gauge is the sum of their
+    gauges.
     """
     whole = noise.body
     if isinstance(noise, KNorm):
@@ -209,7 +224,10 @@ def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
-    """As `tail_of`, for the body of differences T − T; None unless T is a simplex."""
+    """The function t ↦ P(|X_i| > t·scale) for noise on the differences T − T, where T = `of`.
+
+    None unless T is a simplex, and for staircases with too many numbers or steps.
+    """
     if not isinstance(of, Counts) or of.most > 1:
         return None
     d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
@@ -224,7 +242,10 @@ def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], fl
 
 
 def _simplices(d: int) -> Callable[[Floats], Floats]:
-    """The function c ↦ P(|U_i| > bc), U uniform in the differences of {x >= 0, Σx <= b} in R^d."""
+    """The function c ↦ P(|U_i| > b·c) for U uniform in T − T, where T = {x >= 0, Σx <= b} in R^d.
+
+    It does not depend on b or on the coordinate i.
+    """
     s = np.arange(d + 1, dtype=float)
     logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
     weights = np.exp(logs - logs.max())
@@ -244,7 +265,7 @@ def _simplices(d: int) -> Callable[[Floats], Floats]:
 
 
 def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
-    """The mean of P(|U_i| > bc/R) over R ~ Gamma(d + 1); `uniform` maps c to P(|U_i| > bc)."""
+    """The probability P(R·|U_i| > b·c) for R ~ Gamma(d + 1); `uniform` maps c to P(|U_i| > b·c)."""
     spread = 60 + 12 * math.sqrt(d)
     first = max(c, d - spread, 0.0)
     r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
@@ -274,9 +295,9 @@ def _sizes(body: Body) -> Floats:
 
 
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
-    """The law as a mixture: edges e_j, and the probability that X is uniform in e_j·K.
+    """The law of X/scale as a mixture of uniform laws on e_j·K: the edges e_j and their weights.
 
-    None for laws without steps, and for too many steps.
+    d is the dimension of K. None for laws without steps, and for too many steps.
     """
     if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
         return noise.steps.float_edges, noise.steps.ball_masses(d)
@@ -291,18 +312,19 @@ def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
 
 
 def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
-    """The function (k, x) ↦ E[R^(−k); R > x] for R ~ Gamma(order)."""
+    """The function (k, x) ↦ E[R^(−k); R > x] for R ~ Gamma(order) and k < order."""
     from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
 
     return lambda k, x: gammaincc(order - k, x) / math.prod(range(order - k, order))
 
 
 def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
-    """The law of the gauge R·V·B of a cell in a block, for noise of density ∝ e^(−N).
+    """The law of a cell of q numbers in a block of d numbers, for K-norm noise on `body`.
 
-    R is a gamma variable, and the shares V and B are independent of it (see `gauge_factors`). Only
-    R is narrow in a large dimension, so its integral over R >= x is the outer one: no integrand has
-    a kink inside.
+    The gauge of the cell is R·V·B: R is a gamma variable, V is the block's share of it and B the
+    cell's share of the block (see `gauge_factors`). The three are independent. Only R is narrow in
+    a large dimension, so the outer integral is over R >= x. Then no integrand has a kink inside its
+    range.
     """
     rest = body.dimension - d
     if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)
@@ -320,7 +342,11 @@ def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
 
 
 def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
-    """The law of a cell's gauge in a mixture of uniform laws in e·K: e times Beta(q, D − q + 1)."""
+    """The law of a cell of q numbers in a block of d numbers, for a mixture of uniform laws.
+
+    The laws are uniform on e_j·K; `edges` are the e_j, and `masses` their weights. Given e_j, the
+    cell's gauge is e_j times a Beta(q, d − q + 1) variable.
+    """
     beyond = beta_moment(q, d - q + 1)
 
     def moment(k: int, x: float) -> float:
@@ -330,7 +356,10 @@ def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
 
 
 def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
-    """The t with P(|X_i| > t·scale) = outside; raises NotApplicable if the law isn't known."""
+    """The t with P(|X_i| > t·scale) = `outside` for i = `coordinate`.
+
+    Raises NotApplicable if the law isn't known.
+    """
     tail = tail_of(noise, coordinate)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
@@ -341,7 +370,7 @@ def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -
 def difference_quantile(
     noise: BodyNoise, outside: float, coordinates: tuple[int, int], ratio: float
 ) -> float:
-    """The t with P(|X_i − ratio·X_j| > t·scale) = outside, for ratio >= 0.
+    """The t with P(|X_i − ratio·X_j| > t·scale) = `outside`; i, j = `coordinates`, `ratio` >= 0.
 
     The law is known if both numbers are in one cell. It is also known if one of them is alone in
     its cell, and X_i and ratio·X_j have the same bound. Raises NotApplicable otherwise.
@@ -362,7 +391,10 @@ def difference_quantile(
 def _tail_of_two(
     noise: BodyNoise, coordinates: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
 ) -> Callable[[float], float] | None:
-    """The function t ↦ P(|X_i − ratio·X_j| > t·scale) for numbers of one block; None if unknown."""
+    """The function t ↦ P(|X_i − ratio·X_j| > t·scale) for coordinates i and j of one block.
+
+    `boxes` are the boxes of both. None if the law isn't known.
+    """
     box, second = boxes
     bound, second_bound = box.bound, ratio * second.bound
     if coordinates[0] == coordinates[1]:

@@ -1,8 +1,9 @@
 """Truncated moments of the factors of a cell's gauge R·V·B, for a cell in a block of a body.
 
-notation: the noise has density ∝ e^(−N) and R = N is its gauge. V is the ratio of the block's gauge
-to R, with S = V^p. B is the ratio of the cell's gauge to the block's gauge. E[Y; Y > c] is the
-integral of Y where Y > c.
+Notation: the noise has a density ∝ e^(−N), where N is the gauge of the whole body; R is the noise's
+own gauge. Blocks are combined with the exponent p (`Together`). V is the ratio of a block's gauge
+to R, and S = V^p. B is the ratio of a cell's gauge to its block's gauge. E is the mean: E[Y; Y > c]
+is the mean of Y where Y > c, and of 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Moment = Callable[[float, Any], Any]
-"""(k, c) ↦ E[B^(−k); B > c], c an array."""
+"""A function (k, c) ↦ E[B^(−k); B > c] for an array of c."""
 
 _NODES = 128  # of the inner of two integrals; nodes are closer than a standard deviation
 _CUT_OFF = 1e-20  # the probability beyond the range of an integral, on either side
 
 
 def beta_moment(a: float, b: float) -> Moment:
-    """The truncated moments (k, c) ↦ E[B^(−k); B > c] of B ~ Beta(a, b), for k < a."""
+    """The function (k, c) ↦ E[B^(−k); B > c] for B ~ Beta(a, b), k < a and an array of c."""
     from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
     def moment(k: float, c: Floats) -> Floats:
@@ -42,9 +43,11 @@ def beta_moment(a: float, b: float) -> Moment:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BlockShare:
-    """The law of V = S^(1/p), S ~ Beta(d/p, b): V's density is ∝ v^(d − 1)·(1 − v^p)^(b − 1).
+    """The law of V, the ratio of a block's gauge to the whole noise's gauge.
 
-    V lies beyond each of its `ends` with probability 1e-20.
+    V = S^(1/p) with S ~ Beta(d/p, b). Here d is the dimension of the block, and b the number of the
+    body's other coordinates divided by p. The density of V is ∝ v^(d − 1)·(1 − v^p)^(b − 1). V lies
+    beyond each of its two `ends` with probability 1e-20.
     """
 
     d: int
@@ -53,11 +56,14 @@ class BlockShare:
     ends: tuple[float, float]
 
     def moment(self, k: int, c: Floats) -> Floats:
-        """The truncated moment E[V^(−k); V > c], for an array of c."""
+        """The truncated moments E[V^(−k); V > c], for an array of c."""
         return np.asarray(beta_moment(self.d / self.p, self.b)(k / self.p, c**self.p))
 
     def times(self, other: Moment, k: int, c: Floats) -> Floats:
-        """The truncated moment E[(V·B)^(−k); V·B > c], where `other` gives the moments of B."""
+        """The truncated moments E[(V·B)^(−k); V·B > c] for an array of c.
+
+        `other` gives the moments of B, like `beta_moment`.
+        """
         low, high = np.clip(c, *self.ends)[:, None], self.ends[1]
         near, far, weights = tanh_sinh(_NODES)
         v, below_one = low + (high - low) * near, (1 - high) + (high - low) * far

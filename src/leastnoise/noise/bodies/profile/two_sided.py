@@ -1,4 +1,12 @@
-"""Quantiles of a coordinate of two-sided noise on cubes, simplices and products of these."""
+"""Quantiles of a coordinate of two-sided noise on cubes, simplices and products of these.
+
+Notation: X is the noise, X_i is its coordinate i, and D is its dimension. T = `noise.of` is the set
+of all that a unit can add. P is the gauge of the part of x that is added, and Q is the gauge of the
+part that is removed. Given two random numbers A and B, X/scale is uniform in {P <= A, Q <= B} (see
+`law.two_sided`). A block is a cube or a simplex whose product with others is T; q is the number of
+its coordinates, and b is their bound. s of these coordinates are above 0. Pr is a probability, E is
+the mean, and y₊ = max(y, 0).
+"""
 
 from __future__ import annotations
 
@@ -28,14 +36,14 @@ if TYPE_CHECKING:
 # the volumes of both sides. These s are uniform in A times a cube or a simplex of s coordinates,
 # independent of all other blocks. So
 #
-# P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^e, with e = 1 for a cube and e = s for a simplex, and
-# P(|X_i| > bt) is twice its mean.
+# Pr(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^e, with e = 1 for a cube and e = s for a simplex, and
+# Pr(|X_i| > bt) is twice its mean.
 
 _MOST = 200  # coordinates; the sums grow with their number
 
 
 def two_sided_known(noise: TwoSided) -> bool:
-    """True if T is a cube [0, b]^d, or a product of cubes and simplices with few coordinates."""
+    """True if T is a cube [0, b]^D, or a product of cubes and simplices with D <= 200."""
     return _cube(noise) is not None or bool(_blocks(noise))
 
 
@@ -67,9 +75,9 @@ def _blocks(noise: TwoSided) -> tuple[Counts, ...]:
 def two_sided_quantile(
     noise: TwoSidedStaircase | TwoSidedLaplace, outside: float, coordinate: int
 ) -> float:
-    """The t with P(|X_i| > t·scale) = outside, i = coordinate.
+    """The t with Pr(|X_i| > t·scale) = `outside` for i = `coordinate`.
 
-    X is uniform in {P <= A, Q <= B}; the tail is a mean over A and B, weighted by volume. Raises
+    The tail is a mean over A and B, weighted by the volume of {P <= A, Q <= B}. Raises
     NotApplicable unless `two_sided_known`.
     """
     cube, blocks = _cube(noise), _blocks(noise)
@@ -96,14 +104,14 @@ def two_sided_quantile(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _InBlock:
-    """The law of a coordinate of one `block`, drawn together with the `others`."""
+    """The law of a coordinate of `block`, where T is the product of `block` and the `others`."""
 
     noise: TwoSidedStaircase | TwoSidedLaplace
     block: Counts
     others: tuple[Counts, ...]
 
     def tail(self, t: float) -> float:
-        """The probability P(|X_i| > bt), where b is the block's bound."""
+        """The probability Pr(|X_i| > b·t·scale), where b is the block's bound."""
         a, weights = self._nodes(t)
         q = self.block.queries
         s = np.arange(q + 1)[:, np.newaxis]
@@ -112,7 +120,11 @@ class _InBlock:
         return 2 * float((masses * s / q * beyond).sum(axis=0) @ weights)
 
     def _nodes(self, t: float) -> tuple[Floats, Floats]:
-        """Values of A and their weights; quadrature nodes lie where the tail at t is positive."""
+        """Values of A and their weights, for sums over A.
+
+        For a staircase they are all values that matter, and their probabilities. For the smooth law
+        they are nodes of a quadrature over the A at which the tail at t is positive.
+        """
         core, d, noise = float(self.noise.core), self.noise.dimension, self.noise
         if isinstance(noise, TwoSidedStaircase):
             decay = float(noise.decay)
@@ -128,7 +140,7 @@ class _InBlock:
         return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """The relative weight of s coordinates above 0 and A = a; shape (values of s, len(a))."""
+        """The relative weights of s = 0 … q and of the values `a` of A; shape (q + 1, len(a))."""
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
             [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]
@@ -136,15 +148,16 @@ class _InBlock:
 
     @property
     def _unit(self) -> float:
-        """A typical size of A: powers of a/unit stay in the range of floats, or are negligible."""
+        """A typical size of A. Powers of A/unit stay in the range of floats, or are negligible."""
         unit = 1.0 if isinstance(self.noise, TwoSidedLaplace) else float(self.noise.decay)
         return float(self.noise.core) + self.noise.dimension / (2 * unit)
 
     @cached_property
     def _coefficients(self) -> list[Floats]:
-        """The factors of A^j in `_volumes`, for each s and each number of others above 0.
+        """The factors of A^(s + n) in `_volumes`: a list by s of arrays by n.
 
-        A factor is a volume times E B^t over the total mass, with A in units of `_unit`.
+        n is the number of coordinates above 0 in all other blocks. A factor is the volume for s and
+        n, times E B^(D − s − n), over the total mass. A is in units of `_unit`.
         """
         rest = np.zeros(1)
         for part in self.others:
@@ -167,10 +180,10 @@ class _InBlock:
 
 
 def _log_volumes(block: Counts) -> Floats:
-    """The ln of C(q, s) times the volumes of a block's two sides, for s = 0 … q and the bound 1.
+    """For s = 0 … q, the logarithm of the volume of {P <= 1, Q <= 1} with s coordinates above 0.
 
-    The sides are T within s coordinates and T within the other q − s, if T is a block of dimension
-    q.
+    P and Q are the gauges of one block of q coordinates with the bound 1. The volume is C(q, s)
+    times the volumes of the block within s and within q − s coordinates.
     """
     q = block.queries
     logs = np.array([math.lgamma(s + 1) for s in range(q + 1)])
@@ -192,11 +205,12 @@ def _convolve(a: Floats, b: Floats) -> Floats:
 
 
 def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
-    """The function t ↦ P(|X_i| > t) for a cube with the bound 1, and noise of scale 1.
+    """The function t ↦ Pr(|X_i| > t) for a cube with the bound 1, and noise of scale 1.
 
-    The weight of A = a + k and B = a + n − k is q^n (2a + n)^d, where a = core and q = e^(−decay).
+    Here d is the dimension, a = core and q = e^(−decay). The weight of A = a + k and B = a + n − k
+    is q^n (2a + n)^d, for 0 <= k <= n. So
 
-    P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
+        Pr(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
     """
     core, decay, d = float(noise.core), float(noise.decay), noise.dimension
     n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
@@ -214,12 +228,13 @@ def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
 
 
 def _two_sided_smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
-    """The function t ↦ P(|X_i| > t) for a cube with the bound 1, and noise of scale 1.
+    """The function t ↦ Pr(|X_i| > t) for a cube with the bound 1, and noise of scale 1.
 
-    The density of A = b + u and B = b + n − u is ∝ e^(−n) (2b + n)^d, where b = core.
+    Here d is the dimension and b = core. The density of A = b + u and B = b + n − u is ∝ e^(−n) (2b
+    + n)^d, for 0 <= u <= n. With c = (t − b)₊,
 
-    P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn with
-    c = (t − b)₊ and 0 <= u <= n.
+        Pr(|X_i| > t)
+            = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn.
     """
     core, d = float(noise.core), noise.dimension
     peak = max(d - 2 * core, 0.0)

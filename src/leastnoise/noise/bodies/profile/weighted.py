@@ -1,13 +1,15 @@
 """Quantiles of a weighted sum of three numbers of one cell, for noise in boxes of q numbers.
 
-notation: as in `gauge`. Given the gauge G, one of the q numbers is at its end ±b_j·G, each with
-probability 1/q, and the others are uniform within their bounds. w_j is the weight of a number times
-its bound; s runs over the eight vectors of signs, and e = s·w. For U_j uniform in [−1, 1]
+Notation: X_j are the numbers of a cell, b_j their bounds, and G is the cell's gauge of the noise,
+in scales. M_k(x) = E[G^(−k); G > x] is the mean of G^(−k) where G > x, and of 0 elsewhere. Given G,
+one of the q numbers is at its end ±b_j·G, each with probability 1/q, and the others are uniform
+within ±b_j·G. w_j is the weight of a number times its bound; s runs over the eight vectors of signs
+±1, and e = Σ s_j w_j. y₊ = max(y, 0). For U_j uniform in [−1, 1]
 
-    P(Σ w_j U_j > z) = Σ_s s₁s₂s₃ (e − z)₊³ / (3! · 8 w₁w₂w₃),
+    P(Σ w_j U_j > z) = Σ_s s₁s₂s₃ (e − z)₊³ / (3! · 8 w₁w₂w₃).
 
-and with U_j = ±1 it is Σ_s s_i s_k (e − z)₊² / (2 · 2! · 4 w_i w_k). With z = t/G, the mean over G
-of (e − t/G)₊^m is a sum of the moments M_k(t/e).
+If instead U_j = ±1 for one j, it is Σ_s s_i s_k (e − z)₊² / (2 · 2! · 4 w_i w_k) with the two other
+indices i and k. With z = t/G, the mean over G of (e − t/G)₊^m is a sum of the moments M_k(t/e).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _SMALLEST = 1e-3  # smallest weight, relative to the largest; with smaller ones 
 def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
     """The probability P(|Σ w_j X_j| > t) for three numbers of a cell, with weights w_j.
 
-    Each X_j has the bound 1: the weights include the true bounds.
+    t is in scales. Each X_j has the bound 1: the weights include the true bounds.
     """
     q, total = law.each, 0.0
     volume = math.prod(weights)
@@ -52,7 +54,7 @@ def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
 def weighted_quantile(
     noise: BodyNoise, outside: float, coordinates: Indices, weights: Three
 ) -> float:
-    """The t with P(|Σ w_j X_j| > t·scale) = outside, for three coordinates j and weights >= 0.
+    """The t with P(|Σ w_j X_j| > t·scale) = `outside`; j runs over three `coordinates`, w_j >= 0.
 
     Weights far below the largest are raised to a thousandth of it. This raises t slightly, as t
     increases with each weight (Anderson's inequality). Raises NotApplicable unless all three are

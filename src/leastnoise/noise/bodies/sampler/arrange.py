@@ -1,4 +1,8 @@
-"""Vectors of random reals built from others, and the interface between recipes of bodies."""
+"""Vectors of random reals built from others, and the interface between recipes of bodies.
+
+Notation: x_i is entry i of a vector. K is a body, D is its dimension, and N is its gauge: N(x) is
+the least t >= 0 with x ∈ tK.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +35,11 @@ ONE = (Fraction(1),)
 
 @final
 class ScaledRows(Reals):
-    """The numbers x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q = row parts share a factor.
+    """The products x_i = units[i mod u]·factors[⌊i/q⌋]·parts[i]: q = `row` parts share a factor.
 
-    The number u of units divides q. Proof of `error`: let â, b̂ have errors e, e' and reach r, r'.
-    Then |âb̂ − ab| <= e r' + (r + e) e'. The unit and two products round by less than 4·2^-53 of
-    unit·r·r', and 1.001 covers the rounding of the bound.
+    The number u of units divides q. Proof of `error`: let the floats â and b̂ be within e and e' of
+    a and b, and at most r and r' in size. Then |âb̂ − ab| <= e·r' + (r + e)·e'. The unit and two
+    products round by less than 4·2^-53 of unit·r·r', and 1.001 covers the rounding of the bound.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class ScaledRows(Reals):
 
 @final
 class Affine(Reals):
-    """The numbers x_i = centre + half · parts[i].
+    """The numbers x_i = centre + half·parts[i].
 
     For parts uniform on (−1, 1) they are uniform on an interval.
     """
@@ -211,7 +215,7 @@ def join_columns(parts: Sequence[Reals], *, rows: int) -> Reals:
 
 @final
 class Gathered(Reals):
-    """The numbers x_i = parts[indices[i]], in any order and with repetitions."""
+    """The numbers x_i = parts[indices[i]]; indices may come in any order and repeat."""
 
     def __init__(self, parts: Reals, indices: NDArray[np.int64]) -> None:
         self.size = indices.size
@@ -244,10 +248,11 @@ def scale_by(unit: Fraction, reals: Reals) -> Reals:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moves:
-    """The values P(x) and Q(x) of a point x to be drawn, and the shape s of P.
+    """The gauges P(x) and Q(x) of a point x to be drawn, and its shape s.
 
-    notation: s = shape, t = D − s, P = added, Q = removed as in guarantees/bodies/one_sided.py. P
-    has no effect if s = 0, and Q has no effect if t = 0.
+    P = `added` is the gauge of the part of x that is added, and Q = `removed` is the gauge of the
+    part that is removed (guarantees/bodies/one_sided.py). s = `shape` is a number 0 … D; for
+    counts, s coordinates are above 0. P has no effect if s = 0, and Q has no effect if s = D.
     """
 
     shape: int
@@ -256,28 +261,30 @@ class Moves:
 
 
 class PointSource(ABC):
-    """A source of random points of any body, D coordinates for each number in `gauges` or `radii`.
+    """A source of random points of any body.
 
-    notation: U is uniform in K, and V = U/N(U) is on its boundary (theory/bodies.md §1).
+    Each method returns the coordinates of its points, one point after another. Notation: U is a
+    uniform point of K, and V = U/N(U) is the boundary point in the same direction (theory/bodies.md
+    §1).
     """
 
     entropy: Entropy
 
     @abstractmethod
     def surface(self, body: Body, gauges: Reals) -> Reals:
-        """Draw the points gauges[r]·V_r, which have these gauges."""
+        """Draw independent points, for each r a point gauges[r]·V, whose gauge is gauges[r]."""
 
     @abstractmethod
     def uniform(self, body: Body, radii: Reals) -> Reals:
-        """Draw the points radii[r]·U_r, uniform in radii[r]·K."""
+        """Draw independent points, for each r a point radii[r]·U, uniform in radii[r]·K."""
 
     @abstractmethod
     def exponential_points(self, body: Body, count: int) -> Reals:
-        """Draw `count` points of density ∝ e^(−N(x))."""
+        """Draw `count` independent points of density ∝ e^(−N(x))."""
 
     @abstractmethod
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
-        """Draw a point with the P, Q and shape of `moves`.
+        """Draw a point of the one-sided set `of` with the P, Q and shape of `moves`.
 
         If `inside`, it is uniform among the points of this shape with at most these P and Q.
         """

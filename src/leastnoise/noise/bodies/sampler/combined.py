@@ -1,4 +1,10 @@
-"""Random points of bodies that are composed of others: cells, capped cells, blocks together."""
+"""Random points of bodies that are composed of others: cells, capped cells, blocks together.
+
+Notation: K is the body, D is its dimension, and N is its gauge. Cell or block i has the dimension
+D_i. A body of capped cells allows k of m cells. M_j is the gauge of cell j of a point, divided by
+the radius of the body, and q is the dimension of a cell. For blocks together, r_i is the radius of
+block i, and p is the exponent that combines the blocks.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +64,11 @@ _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of tw
 
 
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
-    """Draw independent M_1, …, M_m ~ Beta(q, 1) given ΣM_j <= k; q = shape, m = cells, k = cap.
+    """Draw M_1, …, M_m: independent Beta(q, 1) variables, given that their sum is at most k.
 
-    For 1 < k < m it uses rejection, with the proposal that is accepted more often. One proposal is
-    k·Dirichlet(q, …, q, 1), which has the right law if no entry is above 1. The other is tilted M_j
-    (`_tilted`), whose sum is near k.
+    Here m = `cells`, q = `shape` and k = `cap`. For 1 < k < m it uses rejection, with the proposal
+    that is accepted more often. One proposal is k·Dirichlet(q, …, q, 1), which has the right law if
+    no entry is above 1. The other is tilted M_j (`_tilted`), whose sum is near k.
     """
     if cap >= cells:
         return _betas(entropy, cells, shape)
@@ -81,7 +87,10 @@ def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
 
 
 def capped_gauge(parts: Reals, cap: int) -> LazyReal:
-    """The gauge max(max_j M_j, Σ M_j/k) of capped cells with the gauges M_j = parts[j], k = cap."""
+    """The gauge of a point of capped cells, max(max_j M_j, Σ_j M_j/k).
+
+    Here M_j = parts[j] are the gauges of its cells, and k = `cap`.
+    """
 
     def gauge(bits: int) -> arb:
         largest = total = ball(0)
@@ -104,7 +113,7 @@ def _betas(entropy: Entropy, cells: int, shape: int) -> Reals:
 
 
 def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
-    """Independent M_j of density ∝ M^(q−1) e^(−θM) on (0, 1), θ = tilt.
+    """Draw independent M_j of density ∝ M^(q−1)·e^(−θM) on (0, 1); q = `shape`, θ = `tilt`.
 
     Proposals are rejected until each M_j is accepted. For θ <= q they are betas, accepted with
     probability e^(−θM); for larger θ, gammas divided by θ, accepted if below 1.
@@ -159,9 +168,10 @@ def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
 
 
 def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> bool:
-    """Accept the M_j if 0 < k − ΣM < E/θ for a fresh exponential E.
+    """True if 0 < k − ΣM_j < E/θ for a fresh standard exponential E, so that the M_j are accepted.
 
-    So ΣM <= k is accepted with probability e^(−θ(k − ΣM)); for θ = 0 always.
+    Here M_j = parts[j], k = `cap` and θ = `tilt`. So a sum of at most k is accepted with
+    probability e^(−θ(k − ΣM_j)); for θ = 0 always.
     """
     limit = scale_by(1 / tilt, Gammas(1, entropy, shape=1)) if tilt else None
     decision = _sum_in_floats(parts, cap, limit)
@@ -179,9 +189,10 @@ def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> b
 
 
 def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
-    """True if 0 < k − ΣM < limit, or just 0 < k − ΣM for `limit` None; None if floats can't decide.
+    """Decide in floats if 0 < k − ΣM_j < limit; None if floats can't decide.
 
-    A limit is a vector with one entry.
+    Here M_j = parts[j] and k = `cap`. `limit` is a vector with one entry; without it, only 0 < k −
+    ΣM_j is decided.
     """
     estimates = parts.floats(0, parts.size)
     if estimates.beyond.any():
@@ -202,7 +213,7 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
-    """The tilt θ, and True if the Dirichlet proposal is accepted more often.
+    """The tilt θ for `_tilted`, and True if the Dirichlet proposal is accepted more often.
 
     With this θ the mean of a tilted M_j is about cap/cells.
     """
@@ -219,7 +230,7 @@ def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
 
 
 def _moments(tilt: float, shape: int) -> tuple[float, float]:
-    """The approximate mean and variance of a tilted M."""
+    """The approximate mean and variance of a tilted M_j, with the density of `_tilted`."""
     top = min(1.0, (shape + 12 * math.sqrt(shape) + 40) / tilt) if tilt else 1.0
     x = (np.arange(_POINTS) + 0.5) / _POINTS * top
     logs = (shape - 1) * np.log(x) - tilt * x
@@ -229,13 +240,12 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
     return mean, float(weights @ (x - mean) ** 2)
 
 
-# Points of bodies composed of others: cells, at most k cells, several blocks together.
-#
-# notation: the body has dimension D, its parts K_i have D_i (theory/bodies.md §2).
+# Points of bodies composed of others: cells, at most k cells, several blocks together
+# (theory/bodies.md §2).
 
 
 def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N), cell by cell and independently."""
+    """Draw `count` points of density ∝ e^(−N), cell by cell and independently."""
     pairs = zip(body.bodies, body.copies, strict=True)
     return join_columns(
         [source.exponential_points(body_of_cell, count * copies) for body_of_cell, copies in pairs],
@@ -244,14 +254,17 @@ def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
 
 
 def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
-    """Draw boundary points: the cells' gauges are N·Dirichlet(D_1, D_2, …), N from `gauges`."""
+    """Draw a point with each gauge in `gauges`, which is divided among the cells.
+
+    The shares of the cells are Dirichlet(D_1, D_2, …).
+    """
     return _cells(source, body, gauges, _shapes(body))
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Draw uniform points: cell i has the gauge R·S_i, R from `radii`.
+    """Draw a uniform point of R·K for each R in `radii`.
 
-    Here (S_1, …, rest) ~ Dirichlet(D_1, …, 1), D_i the dimension of cell i.
+    Cell i of it has the gauge R·S_i, where (S_1, S_2, …, rest) ~ Dirichlet(D_1, D_2, …, 1).
     """
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
@@ -282,12 +295,19 @@ def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.
 
 
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
-    """Draw uniform points: the cells have the gauges R·M_j, with R from `radii` and ΣM_j <= k."""
+    """Draw a uniform point of R·K for each R in `radii`.
+
+    Cell j of it has the gauge R·M_j, given that ΣM_j <= k.
+    """
     return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
 def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
-    """Draw boundary points: uniform points as in `at_most_uniform`, divided by their own gauge."""
+    """Draw a point with each gauge in `gauges`.
+
+    It is a uniform point as in `at_most_uniform`, divided by its own gauge and multiplied by the
+    given gauge.
+    """
     return map_rows(
         gauges,
         lambda gauge: _at_most(
@@ -305,10 +325,10 @@ def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyRe
 
 
 def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
-    """Draw boundary points: block i has the gauge N·r_i·(G_i/ΣG)^(1/p), N from `gauges`.
+    """Draw a point with each gauge t in `gauges`: block i has the gauge t·r_i·(G_i/ΣG_j)^(1/p).
 
-    Here G_i ~ Gamma(D_i/p), r_i is the block's radius, D_i its dimension, and p the body's
-    exponent. For p = ∞ one block is on its own boundary, and the others are inside.
+    Here G_i ~ Gamma(D_i/p) are independent. For p = ∞ one block is on its own boundary, and the
+    others are inside.
     """
 
     def point(gauge: LazyReal) -> Reals:
@@ -330,7 +350,10 @@ def together_surface(source: PointSource, body: Together, gauges: Reals) -> Real
 
 
 def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
-    """Draw uniform points: uniform in each block for p = ∞, else scaled boundary points."""
+    """Draw a uniform point of R·K for each R in `radii`.
+
+    For p = ∞ it is uniform in each block; otherwise it is a boundary point, scaled.
+    """
 
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:
@@ -342,7 +365,10 @@ def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals
 
 
 def together_falling(source: PointSource, body: Together, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N), from uniform points for p = ∞, else from boundary points."""
+    """Draw `count` points of density ∝ e^(−N).
+
+    For p = ∞ they are scaled uniform points, otherwise scaled boundary points.
+    """
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)
         return together_uniform(source, body, radii)
@@ -350,7 +376,7 @@ def together_falling(source: PointSource, body: Together, count: int) -> Reals:
 
 
 def _choose_part(entropy: Entropy, body: Together) -> int:
-    """Choose block i with probability D_i/D: the block on its boundary, for p = ∞."""
+    """Draw the index i of the block on its boundary for p = ∞, with probability D_i/D."""
     number = choose_below(entropy, body.dimension)
     for index, part in enumerate(body.bodies):
         number -= part.dimension
@@ -372,7 +398,10 @@ def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int |
 
 
 def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
-    """Draw the shares (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
+    """Draw the shares (G_i/ΣG_j)^(1/p), where p = `exponent`.
+
+    The G_i ~ Gamma(sizes[i]/p) are independent. A share is 0 for size 0.
+    """
     if sum(size > 0 for size in sizes) == 1:
         return [scalars.ONE if size else scalars.ZERO for size in sizes]
     parts = [scalars.draw_gamma(entropy, size / exponent) for size in sizes]

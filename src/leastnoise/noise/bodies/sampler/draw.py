@@ -1,4 +1,11 @@
-"""The recipe of every body, and exact samplers of the laws that are built on bodies."""
+"""The recipe of every body, and exact samplers of the laws that are built on bodies.
+
+Notation: X is the noise, K is the body, D is its dimension, and N is its gauge. A staircase in N
+has its first edge at γ. For two-sided laws, T is the set of all that a unit can add, and P and Q
+are the gauges of the added and the removed part of X. The shape s = 0 … D is as in `law.two_sided`,
+and t = D − s. Given A and B, X/scale is uniform in {P <= A, Q <= B}. The core is a for the
+staircase, and b for the smooth law. E is the mean.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +103,7 @@ SURFACES: dict[type[OneSided], Sides] = {
 
 @final
 class BodyPoints(PointSource):
-    """Points of any body, from one string of bits."""
+    """A source of points of all known bodies; each point comes from fresh bits of `entropy`."""
 
     def __init__(self, entropy: Entropy) -> None:
         self.entropy = entropy
@@ -111,9 +118,9 @@ class BodyPoints(PointSource):
         return recipes.surface(self, body, plain.root_radii(self, body, radii))
 
     def exponential_points(self, body: Body, count: int) -> Reals:
-        """Draw points of density ∝ e^(−N).
+        """Draw `count` points of density ∝ e^(−N).
 
-        They are boundary points with gauges N ~ Gamma(D), or uniform points with radii ~
+        They are boundary points, scaled to gauges ~ Gamma(D), or uniform points, scaled by radii ~
         Gamma(D + 1).
         """
         recipes = _recipes(body)
@@ -165,7 +172,7 @@ def k_norm_sampler(noise: KNorm, grid: Fraction, entropy: Entropy) -> Sampler:
 def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """A sampler of one draw of `k-staircase` noise, in units of `grid`.
 
-    The draw is uniform in (k + γ)K, for a k with probability ∝ e^(−decay·k)(k + γ)^D.
+    X/scale is uniform in (k + γ)K, for an integer k >= 0 with probability ∝ e^(−decay·k)(k + γ)^D.
     """
     k = _choose_step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
     radius = as_vector(LazyRational(noise.scale / grid * (k + noise.gamma)))
@@ -177,7 +184,8 @@ def truncated_k_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `truncated-k-staircase` noise, in units of `grid`.
 
-    The draw is uniform in e_j·K for an edge e_j, which has the probability π_j of `RadialSteps`.
+    X/scale is uniform in e_j·K, where e_j is an edge of `noise.steps`, with probability π_j: its
+    `ball_masses`.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = as_vector(LazyRational(noise.scale / grid * noise.steps.edges[j]))
@@ -194,9 +202,8 @@ def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: i
     return choose_log_concave(entropy, weights_of_steps, start=max(0, int(power / decay - first)))
 
 
-# Exact draws of the two-sided laws: choose s and the ends A, B, then draw uniformly inside.
-#
-# notation: as in noise/bodies/law/two_sided.py; P(s) ∝ w[s]·e_s·e_t, e_j = E A^j/j!.
+# Exact draws of the two-sided laws: choose s and the ends A and B, then draw uniformly inside.
+# The shape s has a probability ∝ w[s]·e_s·e_t, where e_j = E A^j/j! and w are the weights of T.
 
 
 def two_sided_staircase_sampler(
@@ -204,8 +211,8 @@ def two_sided_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `two-sided-staircase` noise, in units of `grid`.
 
-    The draw is uniform in {P <= A, Q <= B}. Given the shape s, A is a + k with probability ∝
-    e^(−decay·k)(a + k)^s. B has the same law with t = D − s in place of s.
+    X/scale is uniform in {P <= A, Q <= B}. Given the shape s, A is a + k for an integer k >= 0 with
+    probability ∝ e^(−decay·k)(a + k)^s. B has the same law with t = D − s in place of s.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -223,8 +230,9 @@ def two_sided_staircase_sampler(
 def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
     """A sampler of one draw if T is a cube: then X is uniform in a cube of side A + B.
 
-    The volumes of all shapes s sum to (A + B)^d. So n = k₁ + k₂ has a probability ∝
-    e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform on 0 … n.
+    A = a + k₁ and B = a + k₂. The volumes of all shapes s sum to (A + B)^d, where d is the
+    dimension. So n = k₁ + k₂ has a probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform
+    on 0 … n.
     """
     core, decay, d = noise.core, noise.decay, of.dimension
 
@@ -244,11 +252,11 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
 
 @lru_cache(maxsize=64)
 def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s, for a staircase with core a.
+    """The cumulative probabilities of the shape s = 0 … D, for a staircase with core a.
 
-    notation: q = e^(−decay), e_j = E A^j/j!. The generating function Σ_j e_j z^j is (1 − q)
-    e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!. All terms are positive,
-    so nothing cancels.
+    Let q = e^(−decay) and e_j = E A^j/j! for A = a + k, where k is geometric. The generating
+    function Σ_j e_j z^j is (1 − q) e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j
+    − i)/i!. All terms are positive, so nothing cancels.
     """
     del bits
     d, odds = of.dimension, 1 / ball(decay).expm1()
@@ -263,9 +271,9 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """A sampler of one draw of `two-sided-laplace` noise, in units of `grid`.
 
-    The draw is uniform in {P <= A, Q <= B}. Given the shape s, A = b + y has density ∝ (b + y)^s
-    e^(−y). So y ~ Gamma(s − i + 1) for an i <= s with P(i) ∝ b^i/i!. B has the same law with t = D
-    − s in place of s.
+    X/scale is uniform in {P <= A, Q <= B}. Given the shape s, A = b + y has the density ∝ (b + y)^s
+    e^(−y) for y > 0. So y ~ Gamma(s − i + 1), where i = 0 … s has a probability ∝ b^i/i!. B has the
+    same law with t = D − s in place of s.
     """
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
@@ -275,7 +283,7 @@ def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: E
 
 
 def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
-    """Draw A = b + y, b = core, with the density ∝ (b + y)^power e^(−y) of y > 0."""
+    """Draw A = b + y with the density ∝ (b + y)^power e^(−y) of y > 0, where b = `core`."""
     if core == 0:
         return scalars.draw_gamma(entropy, power + 1)
     i = choose_weighted(entropy, lambda: _exponential_terms(core, power))
@@ -283,7 +291,7 @@ def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
 
 
 def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
-    """The terms b^i/i! for i = 0 … degree, b = core."""
+    """The terms b^i/i! for i = 0 … degree, where b = `core`."""
     terms, b = [arb(1)], ball(core)
     for i in range(1, degree + 1):
         terms.append(terms[-1] * b / i)
@@ -292,7 +300,10 @@ def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
 
 @lru_cache(maxsize=64)
 def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s; e_j = E A^j/j! = Σ_{i <= j} b^i/i!, b = core."""
+    """The cumulative probabilities of the shape s = 0 … D, for the smooth law with core b.
+
+    They follow from e_j = E A^j/j! = Σ_{i <= j} b^i/i!, where A − b is a standard exponential.
+    """
     del bits
     sums, partial = [], arb(0)
     for term in _exponential_terms(core, of.dimension):
@@ -302,6 +313,9 @@ def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
 
 
 def _shares_of_shapes(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
-    """The cumulative probabilities of the shape s; `ends` has e_j = E A^j/j! for j = 0 … D."""
+    """The cumulative probabilities of the shape s = 0 … D, each ∝ w[s]·e_s·e_(D−s).
+
+    `ends` has e_j = E A^j/j! for j = 0 … D, and w are the `weights` of `of`.
+    """
     products = zip(weights(of), ends, reversed(ends), strict=True)
     return scalars.cumulate([w * a * b for w, a, b in products])

@@ -1,4 +1,7 @@
-"""Random points of intervals, boxes, balls and polygons."""
+"""Random points of intervals, boxes, balls and polygons.
+
+Notation: K is the body, D is its dimension, and N is its gauge.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def interval_uniform(source: PointSource, body: Segment, radii: Reals) -> Reals:
 
 
 def interval_falling(source: PointSource, body: Segment, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N), which is Laplace noise."""
+    """Draw `count` points of density ∝ e^(−N), which is Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 
@@ -74,7 +77,7 @@ def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
 
 @final
 class _Ends(Reals):
-    """Reals in (−1, 1), except that those at `ends` are replaced by their sign ±1."""
+    """Reals in (−1, 1); the entries at the indices `ends` are replaced by their signs ±1."""
 
     def __init__(self, parts: Reals, ends: NDArray[np.int64]) -> None:
         self.size = parts.size
@@ -125,7 +128,10 @@ class _Direction(Reals):
 
 
 def polygon_surface(source: PointSource, body: Polygon, gauges: Reals) -> Reals:
-    """Draw boundary points: choose an edge by the area of its triangle with 0, then a point."""
+    """Draw boundary points: choose an edge, then a uniform point of it, times the gauge.
+
+    An edge is chosen in proportion to the area of its triangle with the origin.
+    """
     edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
     common = math.lcm(*(area.denominator for area in areas))
@@ -153,7 +159,10 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """The gauges radius·U^(1/D), at which `surface` gives uniform points of radius·K."""
+    """Draw the gauge R·U^(1/D) for each radius R in `radii`, where U is uniform on (0, 1).
+
+    A boundary point, scaled to this gauge, is uniform in R·K.
+    """
     degree = body.dimension
     return map_rows(
         radii,

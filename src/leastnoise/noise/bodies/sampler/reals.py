@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
-    """Floats x̂ of reals x: |x̂ − x| <= `error`, a proved bound, and |x̂| <= `reach`.
+    """Floats that estimate reals: each is off by at most `error`, a proved bound.
 
-    Where `beyond` is True, the float has no meaning. The caller may modify the arrays.
+    Each float is at most `reach` in size. Where `beyond` is True, the float has no meaning. The
+    caller may modify the arrays.
     """
 
     values: NDArray[np.float64]
@@ -41,11 +42,11 @@ class Reals(ABC):
 
     @abstractmethod
     def floats(self, start: int, stop: int) -> Estimates:
-        """Estimates of x_start … x_(stop−1)."""
+        """Estimates of the entries `start` … `stop` − 1."""
 
     @abstractmethod
     def enclose(self, index: int, bits: int) -> arb:
-        """A ball that contains x_index, from at least `bits` bits of each of its uniforms.
+        """A ball that contains entry `index`, from at least `bits` bits of each of its uniforms.
 
         See `LazyReal.enclose`.
         """
@@ -89,7 +90,7 @@ class LazyFunction(LazyReal):
 
 
 def one_of(reals: Reals, index: int) -> LazyReal:
-    """The number x_index as a `LazyReal`."""
+    """The entry `index` of `reals`, as a `LazyReal`."""
     if isinstance(reals, Listed):
         return reals.items[index]
     return LazyFunction(lambda bits: reals.enclose(index, bits))
@@ -159,8 +160,9 @@ class _Uniforms63:
 class Uniforms(Reals):
     """Independent uniforms on (0, 1), or on (−1, 1) if `signed`: a word's lowest bit is the sign.
 
-    Proof of `error`: let k be a word's upper 63 bits. U = (k + V)/2^63 with V in (0, 1), and its
-    float is fl(k)/2^63 with |fl(k) − k| <= 2^9. So the float is within 2^-54 + 2^-63 of U.
+    Proof of `error`: let k be a word's upper 63 bits. The uniform is (k + V)/2^63 with V in (0, 1).
+    Its float is fl(k)/2^63, where fl(k) is k rounded to a float, and |fl(k) − k| <= 2^9. So the
+    float is within 2^-54 + 2^-63 of the uniform.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, signed: bool = False) -> None:
@@ -210,8 +212,8 @@ class Signs(Reals):
 class Gammas(Reals):
     """Independent gammas of an integer shape: sums of `shape` exponentials.
 
-    Proof of `error`: the float of each exponential is within ETA of it, and at most 12 if the table
-    serves it. A sum of `shape` terms, in any order, rounds by at most shape·2^-53 of itself.
+    Proof of `error`: a float from the table is within ETA of its exponential, and at most 12. A sum
+    of `shape` terms, in any order, rounds by at most shape·2^-53 of itself.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, shape: int) -> None:

@@ -50,7 +50,7 @@ def choose_many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.
 
 
 def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
-    """A uniform permutation of 0 … size − 1.
+    """Draw a uniform permutation of 0 … size − 1.
 
     It sorts random words. All are drawn anew if two are equal, which treats all orders alike.
     """
@@ -77,9 +77,9 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
     """Draw K with P(K = k) ∝ weight(k), k >= 0, where weight is positive and log-concave.
 
     `weights()` returns the function weight, which encloses weights at the current precision.
-    `start` should be near the largest weight. Outward from there, ratios of neighbouring weights
-    only decrease. So a ratio ρ < 1 bounds the sum of all further weights by ρ/(1 − ρ) times the
-    last summed weight. Weights are summed until both tails are negligible. If the uniform falls
+    `start` should be near the k of the largest weight. Outward from there, ratios of neighbouring
+    weights only decrease. So a ratio ρ < 1 bounds the sum of all further weights by ρ/(1 − ρ) times
+    the last summed weight. Weights are summed until both tails are negligible. If the uniform falls
     into a tail, the choice is decided again with more bits.
     """
     uniform = LazyUniform(entropy)
@@ -102,7 +102,7 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 
 
 def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
-    """The weights until the rest is negligible, and a ball that contains 0 and the rest.
+    """The `weights` until the rest is negligible, and a ball that contains 0 and the rest's sum.
 
     `last` is the weight before the first of `weights`.
     """
@@ -125,7 +125,7 @@ ZERO, ONE = LazyRational(Fraction(0)), LazyRational(Fraction(1))
 
 
 def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
-    """A draw of Gamma(shape, 1); 0 for shape 0."""
+    """Draw a variable of the law Gamma(shape, 1); 0 for shape 0."""
     if shape == 0:
         return ZERO
     few = 3  # exponentials are cheaper than a gamma of larger shape
@@ -135,7 +135,10 @@ def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
 
 
 def draw_root(entropy: Entropy, degree: int) -> LazyReal:
-    """U^(1/degree), U uniform: the gauge of a uniform point of a body of that dimension."""
+    """Draw U^(1/degree), U uniform on (0, 1).
+
+    It is the gauge of a uniform point of a body in `degree` dimensions.
+    """
     uniform = LazyUniform(entropy)
     if degree == 1:
         return uniform
@@ -143,7 +146,10 @@ def draw_root(entropy: Entropy, degree: int) -> LazyReal:
 
 
 def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
-    """Draw end·Beta(shape, 1), of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
+    """Draw x on (0, end) with density ∝ x^(shape − 1); 0 for shape 0.
+
+    This is the law of end·Beta(shape, 1).
+    """
     return multiply(end, draw_root(entropy, shape)) if shape else ZERO
 
 

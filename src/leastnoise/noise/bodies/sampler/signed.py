@@ -1,4 +1,11 @@
-"""Random points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T."""
+"""Random points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T.
+
+Notation: D is the dimension. P is the gauge of the part of a point that is added, and Q is the
+gauge of the part that is removed (guarantees/bodies/one_sided.py). N is the gauge of the body: P +
+Q for hulls, and max(P, Q) for T − T. s = 0 … D is the shape of a point, and t = D − s; for counts,
+s coordinates are above 0. w[s] are the weights of T (`VolumeSplit`). α_j and β_j are the P and Q of
+cell j alone.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +59,9 @@ if TYPE_CHECKING:
 
 
 def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
-    """Draw a point of `counts` with the given P and Q: s random coordinates are above 0.
+    """Draw a point of `counts` with the P, Q and shape s of `moves`.
 
-    These s coordinates are P times a boundary point of T within them (any point if `inside`). The
+    s random coordinates are P times a boundary point of T within them (any point if `inside`). The
     other coordinates are −Q times such a point.
     """
 
@@ -94,12 +101,10 @@ def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 # Points of the hull of T and −T, and of T − T.
-#
-# notation: P, Q, s, t = D − s and weights w[s] as in guarantees/bodies/one_sided.py.
 
 
 def weights(of: OneSided) -> Balls:
-    """The weights w[s] for s = 0 … D at the current precision."""
+    """The weights w[s] of the set `of` for s = 0 … D, at the current precision."""
     return _weights(of, ctx.prec)
 
 
@@ -110,7 +115,7 @@ def _weights(of: OneSided, bits: int) -> Balls:
 
 
 def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
-    """Draw points of density ∝ e^(−N).
+    """Draw `count` points of density ∝ e^(−N).
 
     Each point has a shape s of its own, and independent gauges P ~ Gamma(s) and Q ~ Gamma(D − s).
     For `Counts` the same law is drawn from P ~ Gamma(s + 1) and Q ~ Gamma(D − s + 1): the point is
@@ -133,19 +138,25 @@ def _exponential_point(source: PointSource, of: OneSided) -> Reals:
 
 
 def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
-    """Draw boundary points: P/N ~ Beta(s, t), and Q = N − P."""
+    """Draw a point with each gauge N in `gauges`: P/N ~ Beta(s, t), and Q = N − P."""
     of = body.of
     return map_rows(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
 
 def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
-    """Draw uniform points: (P, Q, rest)/R ~ Dirichlet(s, t, 1)."""
+    """Draw a uniform point of R times the body for each R in `radii`.
+
+    (P, Q, rest)/R ~ Dirichlet(s, t, 1).
+    """
     of = body.of
     return map_rows(radii, lambda radius: _hull(source, of, radius, extra=1))
 
 
 def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
-    """Draw a point whose P, Q and rest are whole·Dirichlet(s, t, extra); no rest if extra = 0."""
+    """Draw a point whose P, Q and rest are whole·Dirichlet(s, t, extra); no rest if extra = 0.
+
+    Its shape s is drawn first.
+    """
     s = _shape_of_hull(source.entropy, of)
     parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
     factor = scalars.divide(whole, scalars.add(parts))
@@ -154,7 +165,7 @@ def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> 
 
 
 def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
-    """Draw the shape s of `Signed`, with P(s) ∝ w[s]."""
+    """Draw the shape s of a point of the hull of T and −T, with a probability ∝ w[s]."""
     if isinstance(of, Counts) and of.most == of.queries:
         return choose_below(entropy, of.dimension + 1)  # all weights are equal
     return choose(entropy, lambda: _hull_shares(of, ctx.prec))
@@ -167,7 +178,7 @@ def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
 
 
 def differences_uniform(source: PointSource, body: Differences, radii: Reals) -> Reals:
-    """Draw uniform points in {P <= R, Q <= R}."""
+    """Draw a uniform point of R·(T − T), the set where P <= R and Q <= R, for each R in `radii`."""
     of = body.of
 
     def point(radius: LazyReal) -> Reals:
@@ -178,9 +189,9 @@ def differences_uniform(source: PointSource, body: Differences, radii: Reals) ->
 
 
 def differences_surface(source: PointSource, body: Differences, gauges: Reals) -> Reals:
-    """Draw boundary points: with probability s/D P is the gauge N, and Q ~ N·Beta(t, 1) is below.
+    """Draw a point with each gauge N in `gauges`: the larger of P and Q is N.
 
-    Otherwise the roles of P and Q are exchanged.
+    With probability s/D, P = N and Q ~ N·Beta(t, 1). Otherwise Q = N and P ~ N·Beta(s, 1).
     """
     of = body.of
 
@@ -199,7 +210,7 @@ def differences_surface(source: PointSource, body: Differences, gauges: Reals) -
 
 
 def _shape_of_differences(entropy: Entropy, of: OneSided) -> int:
-    """Draw the shape s of `Differences`, with P(s) ∝ w[s]/(s!t!)."""
+    """Draw the shape s of a point of T − T, with a probability ∝ w[s]/(s!t!)."""
     return choose(entropy, lambda: _differences_shares(of, ctx.prec))
 
 
@@ -218,15 +229,13 @@ def binomials(size: int) -> list[arb]:
 
 
 # Points of T for counts and sums, with a count of rows, and for several such sets together.
-#
-# notation: P, Q, s, t, α_j, β_j as in guarantees/bodies; D the dimension.
 
 
 def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
     """Draw a point with the given P and Q, which are divided among the cells.
 
-    Cell j has α_j and β_j as its P and Q: (α_1, …) is P·Dirichlet(s_1, …), where s_j is the cell's
-    shape, and (β_1, …) is Q·Dirichlet(q − s_1, …).
+    A cell has q numbers. (α_1, α_2, …) is P·Dirichlet(s_1, s_2, …), where s_j is the shape of cell
+    j, and (β_1, β_2, …) is Q·Dirichlet(q − s_1, q − s_2, …).
     """
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
@@ -244,10 +253,12 @@ def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -
 
 
 def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[int]:
-    """Draw the cells' shapes, with weights ½, 1, …, 1, ½ on 0 … q, given that they sum to `total`.
+    """Draw the shapes of all cells, given that they sum to `total`.
 
-    A shape is b + v, b a fair bit and v uniform on 0 … q − 1. Draws are repeated until the sum is
-    `total`. Since `total` itself is a random s of about this law, this takes about D tries.
+    Without this condition they are independent, with weights ½, 1, …, 1, ½ on 0 … q, where q is the
+    number of numbers of a cell. A shape is the sum of a fair bit and a uniform integer on 0 … q −
+    1. Draws are repeated until the sum is `total`. Since `total` itself is a random s of about this
+    law, this takes about D tries.
     """
     q, cells = len(body.bounds), body.cells
     while True:
@@ -259,10 +270,11 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
 
 
 def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Draw a cell with α = P and β = Q: its count is c = α − β, and its largest number M = α + β.
+    """Draw the numbers of a cell whose gauges are P and Q, with the shape s of `moves`.
 
-    |c| = M if α or β is 0, and then the sums are uniform. Otherwise a random one of the sums is ±M,
-    and the others are uniform.
+    In units of their bounds, the count is P − Q, and M = P + Q is the size of the largest number.
+    If P or Q is 0, the count is ±M, and the sums are uniform. Otherwise a random one of the sums is
+    ±M, and the others are uniform.
     """
     q = len(body.bounds)
     largest = scalars.add([moves.added, moves.removed])
@@ -282,10 +294,10 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 
 
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
-    """Draw a point of `Counted` with the given P and Q; its row count n is P − Q.
+    """Draw a point of `Counted` with the given P and Q; its last number is (P − Q)·bound.
 
-    Let P₀ and Q₀ be the gauges of the other numbers. A choice by weights decides if P₀ = P and Q₀
-    is below Q, or Q₀ = Q and P₀ is below P.
+    The last number is the row count. Let P₀ and Q₀ be the gauges of the other numbers. A choice by
+    weights decides if P₀ = P and Q₀ is below Q, or Q₀ = Q and P₀ is below P.
     """
     s, last = moves.shape, body.of.dimension
 
@@ -307,13 +319,17 @@ def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
 
 
 def _difference(moves: Moves, unit: Fraction) -> LazyReal:
-    """The number unit·(P − Q)."""
+    """The number unit·(P − Q) for the P and Q of `moves`."""
     above, beneath = moves.added, moves.removed
     return LazyFunction(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
 
 
 def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
-    """Draw a point of `Jointly`: choose the parts' shapes s_i given s, and divide P and Q."""
+    """Draw a point of `Jointly` with the given P, Q and shape s.
+
+    The shapes s_i of the parts are drawn given their sum s. Then P and Q are divided among the
+    parts.
+    """
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
     sizes = [part.dimension - s for part, s in zip(body.parts, shapes, strict=True)]
     above = _parts(source.entropy, shapes, body.exponent)
@@ -330,9 +346,11 @@ def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
 
 
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
-    """Draw the ratios P_i/(r_i P) of all parts, given their shapes; part i has the radius r_i.
+    """Draw the ratios P_i/(r_i·P) of all parts i, given their shapes.
 
-    For p = ∞ one of the s coordinates is chosen; its part has the ratio 1, the others less.
+    P_i is the gauge P of part i, and r_i is its radius. Without an exponent (p = ∞) one of the s
+    coordinates is chosen; its part has the ratio 1, and the others have smaller ratios. The ratios
+    of Q are drawn alike.
     """
     if exponent is not None:
         return draw_power_shares(entropy, shapes, exponent)
@@ -359,7 +377,10 @@ def _shapes_of_parts(entropy: Entropy, body: Jointly, total: int) -> list[int]:
 
 
 def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
-    """The weights of s_index = 0, 1, …, given that s_index, s_{index+1}, … sum to `total`."""
+    """The weights of s_index = 0, 1, …, given that s_index, s_{index+1}, … sum to `total`.
+
+    s_i is the shape of part i.
+    """
     polynomials = _polynomials(body, ctx.prec)
     rest = polynomials[index + 1][1] if index + 1 < len(polynomials) else (arb(1),)
     part_weights = polynomials[index][0]
@@ -371,7 +392,7 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 
 @lru_cache(maxsize=32)
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
-    """For each part, the weights of its shapes, and of the sum of all shapes from this part on.
+    """For each part, the weights of its shape, and of the sum of all shapes from this part on.
 
     Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
     """

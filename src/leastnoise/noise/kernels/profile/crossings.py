@@ -1,8 +1,9 @@
 """Sign changes of the privacy loss minus ε for sums of Gaussian kernels, for many shifts at once.
 
-All lengths are in units of σ. notation: K = modes, t = spacing, f the density, φ a shift, u = y +
-φ, L(y) = ln f(u) − ln f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`KernelNoise` defines m).
-A cell is an interval of y.
+Notation: lengths are in units of σ, the width of a kernel. K (`modes`) is the number of kernels on
+each side of the middle, t (`spacing`) their distance, f the density, φ a shift (`phi`), and y an
+output. u = y + φ, and L(y) = ln f(u) − ln f(y) − ε is the privacy loss minus ε. The slope of ln f
+is ℓ(x) = m(x) − x with m increasing (`KernelNoise` defines m). A cell is an interval of y.
 
 L′ = m(u) − m(y) − φ, so the values of m at the ends of a cell bound L′ in the cell. These bounds
 isolate the sign changes of L. A mixture has at most 4K + 1 sign changes (Descartes' rule for sums
@@ -33,7 +34,7 @@ _S = np.linspace(0.0, 1.0, 9)[:, None]
 
 
 class _SHARES:
-    """Hermite's basis, and its derivatives, at nine points of a cell."""
+    """Hermite's basis of cubics, and its derivatives, at nine equidistant points of a cell."""
 
     value_left, value_right = (1 + 2 * _S) * (1 - _S) ** 2, _S**2 * (3 - 2 * _S)
     slope_left, slope_right = _S * (1 - _S) ** 2, -(_S**2) * (1 - _S)
@@ -44,7 +45,7 @@ class _SHARES:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Kernels:
-    """Kernels of width 1 at k·spacing, weights ∝ e^(−|k|·decay); see `KernelNoise`."""
+    """A `KernelNoise` in floats and in units of its scale, so that its kernels have width 1."""
 
     modes: int
     spacing: float
@@ -149,10 +150,11 @@ def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
 def _first_cells(
     law: Kernels, shifts: Array, epsilon: float
 ) -> tuple[NDArray[np.intp], Array, Array, Array, Array]:
-    """Cells that may contain a sign change: shift index, ends, and L, m(y), m(u) at the ends.
+    """Cells that may contain a sign change of L.
 
-    Left of −Kt − φ/2 − ε/φ, L > 0, since ln f + y²/2 has a slope of at least −Kt. Right of Kt, f
-    decreases, so L <= −ε.
+    Returns five arrays: the index of the cell's shift, its left and right end, and the rows L, m(y)
+    and m(u) at the left and at the right end. L > 0 left of −Kt − φ/2 − ε/φ, since ln f + y²/2 has
+    a slope of at least −Kt. Right of Kt, f decreases, so L <= −ε.
     """
     last = law.modes * law.spacing
     count = math.ceil(last * law.sharp / _CELL)
@@ -200,9 +202,10 @@ def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
 def _classify(
     left: Array, right: Array, *, width: Array, phi: Array, sharp: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Flags for cells with exactly one sign change, and for cells that may have several.
+    """Flags for cells with exactly one sign change of L, and for cells that may have several.
 
-    1/`sharp` is the shortest length on which m changes.
+    `left` and `right` have the rows L, m(y) and m(u) at the ends of the cells. 1/`sharp` is the
+    shortest length on which m changes.
     """
     least = left[2] - right[1] - phi  # bounds of L′, as m increases
     most = right[2] - left[1] - phi
@@ -257,7 +260,11 @@ def _refine(
     shifts: Array,
     epsilon: float,
 ) -> Crossings:
-    """The roots of L in [low, high]: Newton's steps, or halvings if these leave the bracket."""
+    """Refine the root of L in each cell [low, high] by Newton's steps.
+
+    A step that leaves the bracket is replaced by a halving. `ends` are the values of L at `low` and
+    at `high`, and `index` is the index of each cell's shift.
+    """
     phi, falling = shifts[index], ends[0] > 0
     x = low + (high - low) * ends[0] / (ends[0] - ends[1])  # the root of the secant
     step, log_u, mean_y, mean_u = (np.zeros_like(x) for _ in range(4))

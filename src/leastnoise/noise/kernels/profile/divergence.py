@@ -1,7 +1,8 @@
 """δ(ε) of sums of Gaussian kernels in floats, and their quantiles.
 
-notation: H(φ) is δ(ε) of the single shift φ, in units of σ; the other symbols are as in
-`crossings`.
+Notation: lengths are in units of σ, the width of a kernel. X is a draw of the noise, f its density,
+and ℓ = (ln f)′. H(φ) is δ(ε) of the single shift φ; H′ and H″ are its derivatives. For an output y,
+u = y + φ, and L(y) = ln f(u) − ln f(y) − ε is the privacy loss minus ε.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 # δ(ε) of sums of Gaussian kernels at their worst shift (theory/noise.md §1).
 #
-# All lengths are in units of σ; notation as in `crossings`. With c = e^ε,
-# H(φ) = ∫ (f(u) − c f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
+# H(φ) = ∫ (f(u) − e^ε f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
 #
 # Let rᵢ be the sign changes of L, sᵢ = −1 where L falls and +1 where it rises. Then H′ = −Σ sᵢ f(rᵢ
 # + φ), and H″ is the sum of f(u)ℓ(u)ℓ(y)/|L′| over the sign changes.
@@ -47,7 +47,10 @@ _ROUGH = 0.1  # the allowed relative deviation of H′ from its interpolation
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Peaks:
-    """Local maxima of H: their shifts, ln H, and `settled`, True if Newton's method converged."""
+    """Local maxima of H: their shifts, ln H there, and flags that Newton's method converged.
+
+    The arrays have one entry for each maximum. `settled` has the flags.
+    """
 
     shifts: Array
     log_h: Array
@@ -55,7 +58,7 @@ class Peaks:
 
     @property
     def log_delta(self) -> float:
-        """The logarithm of H at the highest maximum."""
+        """The logarithm of δ(ε), which is H at the highest maximum."""
         return float(self.log_h.max())
 
     @property
@@ -65,7 +68,7 @@ class Peaks:
 
 
 def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
-    """The local maxima of H on [0, shift] that may be its supremum, and last the end `shift`.
+    """Return the local maxima of H on [0, shift] that may be the highest, and last the end `shift`.
 
     The zeros of H′ are isolated between nodes, and refined by Newton's method. The nodes get closer
     until H and H′ agree with Hermite's cubic. Nothing is proved: only the proof excludes a maximum
@@ -124,11 +127,12 @@ def _first_nodes(law: Kernels, shift: float, epsilon: float) -> Array:
 
 
 def _islands(law: Kernels, epsilon: float) -> Array:
-    """Shifts between the centres of the islands of {L > 0} in the plane of y and φ.
+    """The shifts from a valley of f to a mode of f, if its loss exceeds ε or is hardly less.
 
-    L(y, φ) is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest if y is a valley of f and y + φ a
-    mode. Every island that doesn't reach the border contains such a point, so no rise of H is
-    missed between these shifts. Shifts that are equal up to a millionth of the spacing are merged.
+    An island is a connected part of {L > 0} in the plane of y and φ. L is stationary only if ℓ(y) =
+    ℓ(y + φ) = 0, and largest if y is a valley of f and y + φ a mode. Every island that doesn't
+    reach the border contains such a point. So no rise of H is missed between nodes that include
+    these shifts. Shifts that are equal up to a millionth of the spacing are merged.
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
@@ -157,10 +161,12 @@ def _islands(law: Kernels, epsilon: float) -> Array:
 def _resolve(
     law: Kernels, nodes: Array, *, end: float, epsilon: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Nodes with H, H′ and H″ there, and flags for cells that may contain the maximum.
+    """Add nodes until H is resolved near its maximum.
 
-    A cell that may contain the maximum is halved if H′ may change sign more often than its ends
-    show, or if H differs from the cubic for H′. `end` is H at the longest shift.
+    Returns the nodes, the rows H, H′ and H″ there, and flags for cells that may contain the
+    maximum. A cell is the interval between two nodes. If it may contain the maximum, it is halved
+    as long as H′ may change sign more often than its ends show, or H differs from the cubic for H′.
+    `end` is H at the longest shift.
     """
     known = _evaluate(law, nodes, epsilon)
     matters, doubtful = _examine_cells(nodes, known, end)
@@ -178,7 +184,10 @@ def _resolve(
 def _examine_cells(
     nodes: Array, known: Array, end: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Flags for cells that may contain the maximum, and for cells that are too wide."""
+    """Flags for cells that may contain the maximum, and for cells that are too wide.
+
+    `known` has the rows H, H′ and H″ at the nodes, and `end` is H at the longest shift.
+    """
     left, right, width = known[:, :-1], known[:, 1:], np.diff(nodes)
     best = max(end, float(known[0].max()))
     slope = _interpolate_slope(left, right, width, _WITHIN)
@@ -209,9 +218,9 @@ def _evaluate(law: Kernels, shifts: Array, epsilon: float) -> Array:
 
 
 def _interpolate_slope(left: Array, right: Array, width: Array, s: Array) -> Array:
-    """Interpolate H′ by a quartic, from H, H′ and H″ at the ends of the cells.
+    """Interpolate H′ by a quartic, from H, H′ and H″ at the `left` and `right` ends of the cells.
 
-    s is the position in a cell, relative to its width.
+    `s` is the position in a cell, relative to its width.
     """
     value = (1 + 2 * s) * (1 - s) ** 2 * left[1] + s**2 * (3 - 2 * s) * right[1]
     value += width * (s * (1 - s) ** 2 * left[2] - s**2 * (1 - s) * right[2])
@@ -220,7 +229,7 @@ def _interpolate_slope(left: Array, right: Array, width: Array, s: Array) -> Arr
 
 
 def _surprise(left: Array, right: Array, width: Array) -> Array:
-    """The excess of the rise of H in the cells over the integral of Hermite's cubic for H′."""
+    """The rise of H in each cell, minus the rise that Hermite's cubic for H′ predicts."""
     mean = (left[1] + right[1]) / 2 + width * (left[2] - right[2]) / 12
     return right[0] - left[0] - width * mean
 
@@ -232,7 +241,7 @@ def _fall_between(left: Array, right: Array, width: Array) -> Array:
 
 
 def _derivatives(roots: Crossings, count: int) -> Array:
-    """The rows H′ and H″ at each of `count` shifts, shape (2, count)."""
+    """The rows H′ and H″ at `count` shifts, shape (2, count), from the sign changes of L."""
     steepness = np.maximum(np.abs(roots.slope_u - roots.slope_y), 1e-300)
     signed = np.where(roots.falling, roots.f, -roots.f)
     bends = roots.f * roots.slope_u * roots.slope_y / steepness
@@ -241,7 +250,7 @@ def _derivatives(roots: Crossings, count: int) -> Array:
 
 
 def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
-    """The logarithm of H(shift)."""
+    """The logarithm of H(shift), which is δ(ε) of this single shift; −∞ for 0."""
     periods = round(shift / law.spacing)
     whole = 1e-14  # relative distance below which a shift counts as a multiple of the spacing
     if not law.folded and periods and abs(shift / law.spacing - periods) <= whole * periods:
@@ -253,9 +262,9 @@ def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
 def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float) -> Array:
     """The values of ln H at `shifts`, from the positive integrand f(u)(1 − e^(−L)) where L > 0.
 
-    On each interval of {L > 0} the integrand is a sum of Gaussians of width 1, so pieces of length
-    at most 4 with 24 nodes give full precision. The leftmost interval is cut where f(u) is e^-45 of
-    its value at the interval's end.
+    `roots` are the ends of the intervals of {L > 0}. On each interval the integrand is a sum of
+    Gaussians of width 1, so pieces of length at most 4 with 24 nodes give full precision. The
+    leftmost interval is cut where f(u) is e^-45 of its value at the interval's end.
     """
     ends, index = roots.roots[roots.falling], roots.index[roots.falling]
     phi = shifts[index]
@@ -285,12 +294,12 @@ def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float
 
 
 def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> float:
-    """The value of ln H if the shift is `periods` spacings of a mixture.
+    """The value of ln H if the shift is `periods` spacings of a mixture; −∞ for 0.
 
-    notation: c = e^ε, t the spacing, w_k the weight of kernel k, and here φ is the normal density.
-    Then f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where terms that cancel
-    are exactly 0. The d_k change sign once, from positive to negative. So L falls through 0 once,
-    and the ratio of the positive to the negative part decreases everywhere.
+    Let c = e^ε, t the spacing, w_k the weight of kernel k, and N the normal density. Then
+    f(u) − c f(y) is the sum of d_k N(y − kt) over k, with d_k = w_{k+periods} − c w_k, where terms
+    that cancel are exactly 0. The d_k change sign once, from positive to negative. So L falls
+    through 0 once, and the ratio of the positive to the negative part decreases everywhere.
     """
     from scipy.special import ndtr  # noqa: PLC0415  (0.4 s, needed here alone)
 
@@ -307,7 +316,7 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
     positive = gap > 0
 
     def parts(y: float) -> tuple[float, float]:
-        """Return ln of the ratio of the positive to the negative part at y, and its slope."""
+        """Return ln of the ratio of the positive to the negative terms at y, and its slope."""
         exponents = log_d - (y - k * t) ** 2 / 2
         logs, means = [], []
         for side in (positive, ~positive):
@@ -337,9 +346,10 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
 
 
 def quantile(noise: KernelNoise, outside: float) -> float:
-    """The t/σ at which P(|X| > t), a sum of normal tails, equals `outside`.
+    """The magnitude, in scales, that the noise exceeds with probability `outside`.
 
-    An outer kernel of a folded law has only one tail, on its own side of 0.
+    The probability is a sum of normal tails. An outer kernel of a folded law has only one tail, on
+    its own side of 0.
     """
     spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
     if noise.folded:

@@ -1,11 +1,15 @@
 """Enclosure of δ(ε) for sums of Gaussian kernels, over every shift (theory/noise.md §1).
 
-notation: H(φ) the hockey-stick divergence at shift φ, lengths in σ, S_φ = {y: f(y + φ) > e^ε f(y)}.
-H(φ) is the maximum of G_A(φ) = ∫_A f(y + φ) − e^ε f(y) dy over all sets A, attained at A = S_φ.
-Suppose G_A″(φ) = ∫_A f″(y + φ) dy >= −M for all φ of a cell [a, b] and all A = S_φ′ with φ′ in the
-cell. Then H on the cell is at most its chord + M(φ − a)(b − φ)/2. Cells whose bound exceeds a known
-value of H are halved. So the proof needs neither the sign changes of f(y + φ) − e^ε f(y) nor the
-shape of H.
+Notation: lengths are in units of σ, the width of a kernel. f is the density, f″ its second
+derivative, φ a shift, and H(φ) the hockey-stick divergence ∫ max(0, f(y + φ) − e^ε f(y)) dy, which
+is δ(ε) of this shift. A cell [a, b] is an interval of shifts.
+
+H(φ) is the maximum over all sets A of ∫_A f(y + φ) − e^ε f(y) dy. It is attained at the set S_φ of
+all y with f(y + φ) > e^ε f(y). Suppose the second derivative in φ, ∫_A f″(y + φ) dy, is at least −M
+for all φ of a cell [a, b] and for each set A that attains the maximum at a shift in the cell. Then
+H(φ) on the cell is at most its chord + M(φ − a)(b − φ)/2. Cells whose bound exceeds a known value
+of H are halved. So the proof needs neither the sign changes of f(y + φ) − e^ε f(y) nor the shape of
+H.
 """
 
 from __future__ import annotations
@@ -39,7 +43,11 @@ _CLOSE = 1e-10  # relative accuracy of the supremum at which the search ends
 
 
 def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε) = sup of H over [0, shift]; H is even, and H(0) = 0."""
+    """Enclose δ(ε) under all shifts up to `shift`, which is the supremum of H over [0, shift].
+
+    Only shifts >= 0 matter, because H is even; H(0) = 0. The result is [0, 1] if ε or the tables
+    would be too large.
+    """
     law = KernelLaw.of(noise)
     longest = shift / noise.scale
     most_cells = 4096
@@ -65,7 +73,10 @@ def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb
 @final
 @record(order=True)
 class _ShiftCell:
-    """The shifts [first, last], where H <= bound; a heap has the highest bound first."""
+    """The shifts from `first` to `last`, where H <= bound.
+
+    Cells are ordered by `rank`, so that a heap has the highest bound first.
+    """
 
     rank: float = derived(lambda cell: -cell.bound, repr=False)
     bound: float = field(compare=False)
@@ -77,7 +88,10 @@ class _ShiftCell:
 @final
 @dataclass(kw_only=True)
 class _ShiftSearch:
-    """The search for the supremum of H over the shifts, with one table of the density."""
+    """The search for the supremum of H over the shifts, with one table of the density.
+
+    `decay` is the decay of the kernels' weights.
+    """
 
     table: DensityTable
     decay: Fraction
@@ -117,7 +131,7 @@ class _ShiftSearch:
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
     def _examine(self, shift: Fraction) -> ShiftValues:
-        """The bounds at one shift, in closed form where possible; they may raise `best`."""
+        """The bounds on H at one shift, in closed form where possible; they may raise `best`."""
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:
@@ -159,12 +173,12 @@ class _ShiftSearch:
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:
     """Enclose H if the shift is `periods` spacings, for a law that isn't folded.
 
-    notation: t the spacing in σ, s = periods·t the shift, φ the normal density. Then f(y + s) − e^ε
-    f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. For the smallest k, w_k is missing
-    and d_k is positive. For the largest k, w_{k+periods} is missing and d_k is negative. In between
-    d_k has the sign of (|k| − |k + periods|)·decay − ε, which decreases in k. So d_k changes sign
-    once, and there is one root (Descartes). If decay = ε, the terms that cancel are omitted, by
-    comparing Fractions.
+    Let t be the spacing, s = periods·t the shift, w_k the weight of kernel k, and N the normal
+    density. Then f(y + s) − e^ε f(y) is the sum of d_k N(y − kt) over k, with
+    d_k = w_{k+periods} − e^ε w_k. For the smallest k, w_k is missing and d_k is positive. For the
+    largest k, w_{k+periods} is missing and d_k is negative. In between d_k has the sign of
+    (|k| − |k + periods|)·decay − ε, which decreases in k. So d_k changes sign once, and there is
+    one root (Descartes). If decay = ε, the terms that cancel are omitted, by comparing Fractions.
     """
     most, c = len(law.kernels) // 2, ball(epsilon).exp()
     weights = {k - most: weight for k, (_, weight) in enumerate(law.kernels)}
@@ -189,7 +203,7 @@ def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fract
 
 
 def _bracket(positive_then_negative: Callable[[arb], arb]) -> tuple[arb, arb]:
-    """Two close points, certainly left and right of the only sign change."""
+    """Two close points, certainly left and right of a function's only sign change."""
     low, high = arb(-1), arb(1)
     while not positive_then_negative(low) > 0:
         low *= 2

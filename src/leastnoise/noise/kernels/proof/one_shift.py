@@ -1,10 +1,13 @@
-"""H at one shift for sums of Gaussian kernels, and bounds on D(y) = f(y + φ) − e^ε f(y) on items.
+"""Bounds for sums of Gaussian kernels at one shift: H, and f(y + φ) − e^ε f(y) on items.
 
-An item is an interval between neighbouring points of a table. On each item D is approximated by the
-quintic p with the same values, slopes and second derivatives at the ends. The error is at most
-w⁶/46080·sup|D⁶| plus rounding, w the item's width and D⁶ the sixth derivative. p is written in
-Bernstein's form: it lies between its smallest and largest coefficient, and its mean is the mean of
-the coefficients.
+Notation: f is the density, f′ to f⁗ and f⁶ its derivatives, φ a shift and y an output, in units of
+σ, the width of a kernel. D(y) = f(y + φ) − e^ε f(y), and H(φ) = ∫ max(0, D(y)) dy is δ(ε) of the
+shift φ. An item is an interval of y between neighbouring points of a table.
+
+On each item D is approximated by the quintic p with the same values, slopes and second derivatives
+at the ends. For an item of width w, the error is at most w⁶/46080 times the largest sixth
+derivative of D, plus rounding. p is written in Bernstein's form: it lies between its smallest and
+largest coefficient, and its mean is the mean of the coefficients.
 """
 
 from __future__ import annotations
@@ -33,7 +36,10 @@ OUTWARD = 1 + 1e-12  # covers the rounding of means of six numbers, products and
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShiftValues:
-    """Bounds at one shift: H(shift) lies in [low, high], and D <= most[i] on item i."""
+    """Bounds at one shift: low <= H(shift) <= high, and D <= most[i] on item i.
+
+    `row` is the table's row at the shift.
+    """
 
     shift: Fraction
     low: float
@@ -43,10 +49,11 @@ class ShiftValues:
 
 
 class _Items(NamedTuple):
-    """Items, with the one-sided value, slope and bend (second derivative) of a sum at their ends.
+    """Items, with the values of a sum a·f(y + φ) + b·f(y) at their ends.
 
-    `left` and `right` have the shape (3, items). `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on an
-    item, f⁶ the sixth derivative. `sizes` is the larger of |a| f(y + φ) + |b| f(y) at its two ends.
+    `left` and `right` have the shape (3, items): the one-sided value, slope and bend (second
+    derivative) at these ends. `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on an item. `sizes` is the
+    larger of |a| f(y + φ) + |b| f(y) at its two ends.
     """
 
     left: Floats
@@ -59,7 +66,7 @@ class _Items(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """The divergence H at any shift up to table.longest; c is e^ε rounded to a float."""
+    """The divergence H at any shift up to `table.longest`; `c` is e^ε rounded to a float."""
 
     table: DensityTable
     c: float
@@ -70,7 +77,7 @@ class Divergence:
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
-        """The bounds on H and D at `shift`, 0 <= shift <= longest."""
+        """The bounds on H and D at `shift`, for 0 <= shift <= table.longest."""
         row = self.table.row(shift)
         quintics = self._pieces.of(shift, row, 1.0, -self.c)
         errors = quintics.errors + LEFT_OUT
@@ -112,7 +119,10 @@ class Quintics(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class QuinticSums:
-    """Sums a·f(y + φ) + b·f(y) as quintics; `still` is the table's row at shift 0."""
+    """Sums a·f(y + φ) + b·f(y) as quintics in y, for given numbers a and b.
+
+    `still` is the table's row at shift 0.
+    """
 
     table: DensityTable
     still: Row
@@ -131,7 +141,7 @@ class QuinticSums:
         return Quintics(_quintic(items), errors, items.widths, kink)
 
     def _items(self, row: Row, a: float, b: float) -> _Items:
-        """The items of the sum, where `row` is the table's row at the shift."""
+        """The items of a·f(y + φ) + b·f(y), where `row` is the table's row at the shift φ."""
         still, origin = self.still, -self.table.first
         values, slopes, bends = (
             a * row.f + b * still.f,
@@ -153,7 +163,10 @@ class QuinticSums:
     def _cut(  # noqa: PLR0917 (one call of its own)
         self, items: _Items, kink: int, shift: Fraction, row: Row, weights: tuple[float, float]
     ) -> _Items:
-        """Cut item `kink` at y = −shift, where y + shift is 0; the right part becomes the last."""
+        """Cut item `kink` at y = −shift, where y + shift is 0; the right part becomes the last.
+
+        `weights` are a and b.
+        """
         still, o, mirror = self.still, -self.table.first, np.array([1.0, -1.0, 1.0])
         a, b = weights
         moved_there = a * np.array([still.f[o], still.slope[o], still.bend[o]])  # f is even
@@ -179,7 +192,8 @@ def falls(
 ) -> Floats:
     """Upper bounds on max(0, −f″(y + φ)), for y in each item and φ between two shifts.
 
-    Each shift comes with the table's row there; the shifts are at most a step apart.
+    `left` and `right` are the shifts, each with the table's row there; they are at most a step of
+    the table apart. `still` is the table's row at shift 0.
     """
     step, rounding, width = table.step, 3 * table.rounding, float(right[0] - left[0])
     bends = [
@@ -197,7 +211,7 @@ def falls(
 
 
 def _quintic(items: _Items) -> Floats:
-    """The six Bernstein coefficients of the quintics with these values, slopes and bends."""
+    """The Bernstein coefficients of the quintics on these items, shape (6, items)."""
     left, right, a, b = items.left, items.right, items.widths / 5, items.widths**2 / 20
     return np.stack(
         [
@@ -214,9 +228,10 @@ def _quintic(items: _Items) -> Floats:
 def integrate_positive_part(
     coefficients: Floats, errors: Floats, widths: Floats
 ) -> tuple[float, float]:
-    """Bounds on Σ ∫ max(0, p + e) over items, for any |e| <= errors.
+    """Bounds on the integral of the positive part of a function over all items.
 
-    `coefficients` are the Bernstein coefficients of p, shape (6, items).
+    On each item the function is a quintic plus an error of at most `errors`. `coefficients` are the
+    Bernstein coefficients of the quintics, shape (6, items).
     """
     low, high = coefficients.min(axis=0), coefficients.max(axis=0)
     inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
@@ -227,7 +242,7 @@ def integrate_positive_part(
 
 
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """Bounds on Σ ∫ p₊ over items on which p has both signs."""
+    """Bounds on the integral of max(p, 0) over items on which the quintic p has both signs."""
     least = most = 0.0
     for _ in range(10):  # halvings of items on which p neither has one sign nor is monotone
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)
@@ -250,10 +265,11 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """A lower bound on the sum over all items of ∫ max(p, 0), and its distance to an upper bound.
+    """A lower bound on the integral of max(p, 0) over all items, and its gap to an upper bound.
 
-    A monotone p is integrated over the side of an approximate root r where it is positive. If p(r)
-    isn't 0, max(p, 0) differs from p on that side by at most |p(r)|, on a part of the item.
+    Each quintic p is monotone. It is integrated over the side of an approximate root r where it is
+    positive. If p(r) isn't 0, max(p, 0) differs from p on that side by at most |p(r)|, on a part of
+    the item.
     """
     if not len(widths):
         return 0.0, 0.0
@@ -267,7 +283,7 @@ def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]
 
 
 def _sum(heights: Floats, widths: Floats) -> float:
-    """The sum Σ height·width, rounded once after the products, unlike a BLAS product."""
+    """The sum of heights times widths, rounded once after the products, unlike a BLAS product."""
     return math.fsum((heights * widths).tolist())
 
 

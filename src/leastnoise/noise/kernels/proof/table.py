@@ -1,4 +1,9 @@
-"""The basis of proofs for sums of Gaussian kernels: limits on work, laws in balls, value tables."""
+"""The basis of proofs for sums of Gaussian kernels: limits on work, laws in balls, value tables.
+
+Notation: lengths are in units of σ, the width of a kernel. f is the density of the noise, f′ to f⁗
+and f⁶ its derivatives, and n = `per_sigma` the points of a table in a length σ. φ is the standard
+normal density here; in the other modules of this package it is a shift.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ MOST_KERNEL_EPSILON = 500  # largest ε, as proofs compute e^ε in floats
 
 
 def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
-    """The reason why a sum of Gaussian kernels isn't proved, or None."""
+    """The reason why a sum of Gaussian kernels isn't proved, or None if it may be."""
     noise = cast("KernelNoise", part.noise)
     sigma = noise.scale
     return why_not_kernels(
@@ -44,9 +49,10 @@ def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
 def why_not_kernels(
     *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, compositions: int
 ) -> str | None:
-    """The reason why a sum of Gaussians isn't proved, or None; spacing and shift in σ.
+    """The reason why a sum of Gaussian kernels isn't proved, or None if it may be.
 
-    Tables extend over the whole law, from kernel to kernel, for each of the examined shifts.
+    `spacing` and `shift` are in units of σ. A proof takes long because tables extend over the whole
+    law, from kernel to kernel, for each of the examined shifts.
     """
     if compositions == 1 and epsilon > MOST_KERNEL_EPSILON:
         return (
@@ -66,7 +72,7 @@ def why_not_kernels(
 @final
 @dataclass(frozen=True, kw_only=True)
 class KernelLaw:
-    """The density f(x) = Σ weight·φ(x − centre), φ the normal density, lengths in σ.
+    """The density f of the noise: at x, the sum of weight·φ(x − centre) over the kernels.
 
     `kernels` are pairs (centre, weight), and `apart` is the spacing. If `folded`, a kernel right of
     0 counts only for x >= 0, and a kernel left of 0 only for x < 0.
@@ -97,7 +103,7 @@ class KernelLaw:
         return self.kernels[-1][0]
 
     def below(self, x: arb) -> arb:
-        """Enclose P(X <= x) for a law that isn't folded."""
+        """Enclose the probability that the noise is at most `x`, for a law that isn't folded."""
         root_half = arb(0.5).sqrt()
         total = arb(0)
         for centre, weight in self.kernels:
@@ -107,7 +113,7 @@ class KernelLaw:
 
 # Sums of Gaussian kernels on a grid, in floats with a proved bound on their rounding.
 #
-# Lengths in σ, φ(z) = e^(−z²/2)/√(2π), u = 2^-53. Exponentials are computed in balls: once for the
+# u = 2^-53 is the rounding error of a double. Exponentials are computed in balls: once for the
 # normal density, and once for each kernel. The rest is +, − and × of doubles, which IEEE 754 rounds
 # to nearest.
 
@@ -119,12 +125,12 @@ LEFT_OUT = 1e-36
 @final
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The values f, f′ and f″ at the points of a table + shift, and bounds on |f⁗| and |f⁶|.
+    """The values f, f′ and f″ at the points of a table for one shift, and bounds on |f⁗| and |f⁶|.
 
-    `slope` is f′, `bend` is f″, and f⁗ and f⁶ are the fourth and sixth derivatives. Their bounds
-    hold up to two and a half steps left of each point and three and a half right of it. The
-    relative error of f is at most `DensityTable.rounding`. So is the error of a derivative,
-    relative to the sum of the absolute values of its terms.
+    `slope` is f′ and `bend` is f″. `fourth` and `sixth` bound the fourth and sixth derivatives, up
+    to two and a half steps left of each point and three and a half right of it. The relative error
+    of f is at most `DensityTable.rounding`. So is the error of a derivative, relative to the sum of
+    the absolute values of its terms.
     """
 
     f: Floats
@@ -137,10 +143,11 @@ class Row:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DensityTable:
-    """A table of f at the points i/n + shift, first <= i < first + count.
+    """A table of f at the points i/n + shift, for first <= i < first + count.
 
-    n = `per_sigma` is a power of two >= 32. The points begin so far left of all kernels that f is
-    negligible there, for every shift up to `longest`. They end `beyond` σ right of the last kernel.
+    Each shift has a row of its own. n = `per_sigma` is a power of two >= 32. The points begin so
+    far left of all kernels that f is negligible there, for every shift up to `longest`. They end
+    `beyond` σ right of the last kernel.
     """
 
     law: KernelLaw
@@ -167,16 +174,17 @@ class DensityTable:
 
     @cached_property
     def points(self) -> Floats:
-        """The points i/n as exact floats."""
+        """The points i/n of shift 0, as exact floats."""
         return np.arange(self.first, self.first + self.count, dtype=np.float64) * self.step
 
     @cached_property
     def rounding(self) -> float:
-        """The relative error of f: an exponential, products, and a sum of positive terms.
+        """A bound on the relative error of f, a sum of positive terms, one for each kernel.
 
-        A term is s·G·E, and u = 2^-53. s and G are computed in balls, with an error of u each. E is
-        Taylor's sum at v = j·(a/n), which has an error of 2u·|v| and is summed by Horner's rule (6u
-        in all). Two products add 2u.
+        Let u = 2^-53. A term of `_terms` is a product of three factors. The height of the kernel
+        and the normal density φ(j/n) are computed in balls, with an error of u each. The
+        exponential of v = −ja/n is Taylor's sum by Horner's rule, with an error of 6u in all, as v
+        has an error of 2u·|v|. Two products add 2u.
         """
         beside = math.ceil(2 * self.far / self.law.apart) + 2
         return (18 + min(len(self.law.kernels), beside)) * UNIT
@@ -196,7 +204,10 @@ class DensityTable:
 
     @cached_property
     def _ceilings(self) -> tuple[Floats, Floats]:
-        """Bounds on |φ⁗| and |φ⁶| over [(j − 3)/n, (j + 4)/n], for j = −_half, …, _half."""
+        """Bounds on |φ⁗| and |φ⁶|, the derivatives of φ, over [(j − 3)/n, (j + 4)/n].
+
+        The two arrays have an entry for each j = −_half, …, _half.
+        """
         j = np.arange(-self._half, self._half + 1)
         middle, most, width = (j + 0.5) * self.step, (np.abs(j) + 4) * self.step, 3.5 * self.step
         nearest = self._bell[np.maximum(np.abs(j) - 4, 0) + self._half] * (1 + 1e-9)
@@ -206,7 +217,7 @@ class DensityTable:
         return fourth * nearest, sixth * nearest
 
     def row(self, shift: Fraction) -> Row:
-        """The row of the table at `shift`, 0 <= shift <= longest."""
+        """The row of the table at `shift`, for 0 <= shift <= longest."""
         width = 2 * self._half + 1
         rows = np.zeros((5, self.count + width))
         origin = math.ceil(-shift * self.per_sigma) - self.first  # the first point + shift >= 0
@@ -225,11 +236,11 @@ class DensityTable:
         return Row(f=f, slope=slope, bend=bend, fourth=fourth, sixth=sixth)
 
     def _terms(self, offset: Fraction, weight: arb) -> Floats:
-        """The contribution of a kernel to a row, at j/n + a from the kernel's centre; a = offset.
+        """The contribution of a kernel to a row, at the distances j/n + a from the kernel's centre.
 
-        The shape is (5, 2·_half + 1), for |j| <= _half: f, f′, f″ and the bounds on |f⁗| and |f⁶|.
-
-        They follow from φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n), where |a| <= 1/2n.
+        a = `offset` has |a| <= 1/2n, and j runs from −_half to _half. The shape is
+        (5, 2·_half + 1), for f, f′, f″ and the bounds on |f⁗| and |f⁶|. They follow from
+        φ(j/n + a) = e^(−a²/2) φ(j/n) e^(−ja/n).
         """
         j = np.arange(-self._half, self._half + 1, dtype=float)
         v = (float(offset) * self.step) * -j

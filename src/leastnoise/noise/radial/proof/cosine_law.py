@@ -1,8 +1,11 @@
 """The cosine W between a fixed and a uniform direction: P(W > w), enclosed.
 
-For even dimensions d it is an incomplete beta function of half-integers, which takes 0.1 ms. So it
-is expanded around points of u = artanh w, each computed once: P(W > tanh u) has the
-derivative −C·cosh(u)^−m, m = d − 1, which is analytic up to a distance of π/2.
+Notation: d > 1 is the dimension, a = (d − 1)/2, w a number, q = (1 − w)/2, and I_q(a, a) the
+regularised incomplete beta function. P(W > w) is the probability that W exceeds w, I_q(a, a).
+
+For even d it is an incomplete beta function of half-integers, which takes 0.1 ms. So it is expanded
+around points of u = artanh w, each computed once. P(W > tanh u) has a derivative in u proportional
+to cosh(u)^−m, m = d − 1, which is analytic up to a distance of π/2 from the real line.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _CELLS = 8  # the derivative is bounded in a disc whose radius is 8 half-widths 
 @final
 @dataclass(frozen=True)
 class Halves:
-    """The numbers `down` = (1 − w)/2 and `up` = (1 + w)/2 of w, each with its own accuracy.
+    """A number w, as `down` = (1 − w)/2 and `up` = (1 + w)/2, each with its own accuracy.
 
     w is the cosine of an angle, but isn't clipped to [−1, 1].
     """
@@ -37,10 +40,7 @@ class Halves:
 
 @final
 class CosineLaw:
-    """The law P(W > w) = I_(1−w)/2(a, a) of the cosine W of a uniform direction in R^d, d > 1.
-
-    a = (d − 1)/2, and I is the regularised incomplete beta function.
-    """
+    """The law of the cosine W of a uniform direction in d = `dimension` > 1 dimensions."""
 
     def __init__(self, dimension: int) -> None:
         self._d = dimension
@@ -49,7 +49,10 @@ class CosineLaw:
         self._slope_at_half = 2 * ratio / arb.pi().sqrt()
 
     def above_at(self, down: arb, up: arb) -> arb:
-        """Enclose P(W > w) for a real w from (1 − w)/2, (1 + w)/2; 0 for w >= 1, 1 for <= −1."""
+        """Enclose P(W > w) for a real w, from `down` = (1 − w)/2 and `up` = (1 + w)/2.
+
+        It is exactly 0 if w >= 1 is certain, and exactly 1 if w <= −1 is certain.
+        """
         if down <= 0:
             return arb(0)
         if up <= 0:
@@ -60,10 +63,11 @@ class CosineLaw:
         return self._clipped(down, up)
 
     def above(self, c: Halves, *, analytic: bool) -> acb:
-        """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; in a complex box, its continuation.
+        """Enclose P(W > w) or, for a complex box `c` of w, its analytic continuation.
 
-        A box contains an interval of the real line. If w is beyond ±1 on all of the interval, the
-        function is constant there, and so is its continuation.
+        It is 0 for w >= 1 and 1 for w <= −1. A box contains an interval of the real line. If w is
+        beyond ±1 on all of the interval, the function is constant there, and so is its
+        continuation. NaN if the box may contain ±1, unless it is real and `analytic` is false.
         """
         down, up = c.down.real, c.up.real
         if down <= 0:
@@ -80,8 +84,8 @@ class CosineLaw:
     def _continued(self, c: Halves) -> acb:
         """Enclose P(W > w) in a complex box, by the mean value theorem around a real point.
 
-        The variable is the smaller q of (1 − w)/2 and (1 + w)/2, so that P or 1 − P is I_q(a, a).
-        The slope is ∝ (q(1−q))^(a−1).
+        The variable q is the smaller of (1 − w)/2 and (1 + w)/2, so that P(W > w) is I_q(a, a) or
+        1 − I_q(a, a). The slope in q is ∝ (q(1−q))^(a−1).
         """
         falls = bool(c.down.real.mid() < c.up.real.mid())
         q = c.down if falls else c.up
@@ -95,7 +99,7 @@ class CosineLaw:
         return value if falls else 1 - value
 
     def _clipped(self, down: arb, up: arb) -> arb:
-        """Enclose P for a wide real range, from the ends: P rises with `down`."""
+        """Enclose P(W > w) for a wide real range of w, from its ends; it rises with `down`."""
         low, high = arb(0), arb(1)
         if down > 0 and up < 1:
             low = self._beta(arb(down.lower()))
@@ -107,7 +111,7 @@ class CosineLaw:
         return self._beta(down) if down < up else 1 - self._beta(up)
 
     def _beta(self, q: arb) -> arb:
-        """Enclose P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1."""
+        """Enclose the probability I_q(a, a) that W exceeds 1 − 2q; [0, 1] unless 0 < q < 1."""
         if not (q > 0 and q < 1):
             return arb(0).union(arb(1))
         if self._d == 2:
@@ -122,7 +126,11 @@ class CosineLaw:
 @final
 @dataclass(frozen=True)
 class _CosineCell:
-    """A cell: P(W > tanh(center + x)) − polynomial(x) lies in `error` for |x| <= the half-width."""
+    """A cell of u = artanh w, with a polynomial that approximates P(W > tanh u).
+
+    For u = center + x, the probability minus polynomial(x) lies in `error` if |x| is at most the
+    half-width.
+    """
 
     center: arb
     polynomial: arb_poly
@@ -130,7 +138,10 @@ class _CosineCell:
 
 
 def _tabulated(dimension: int, q: arb) -> arb:
-    """Enclose P(W > 1 − 2q), 0 < q < 1, for an even dimension, by a cell's polynomial."""
+    """Enclose the probability that W exceeds 1 − 2q, for an even dimension and 0 < q < 1.
+
+    It is the polynomial of a cell, if one is near, and else the beta function.
+    """
     u = ((1 - q) / q).log() / 2
     half = _half_width(dimension)
     middle = float(u.mid())
@@ -153,9 +164,8 @@ def _half_width(dimension: int) -> float:
 def _cell(dimension: int, index: int, bits: int) -> _CosineCell:
     """Expand P(W > tanh u) at u₀ = 2·index·(half-width), to `bits` bits of its value there.
 
-    Let M be a bound on the derivative in the disc of radius ρ about u₀. Then the coefficients g_k
-    of the expansion of the derivative are at most M/ρ^k. M follows from |cosh(a + ib)|² = sinh²a +
-    cos²b.
+    Let M be a bound on the derivative in the disc of radius ρ about u₀. Then coefficient k of the
+    derivative's expansion is at most M/ρ^k. M follows from |cosh(x + iy)|² = sinh²x + cos²y.
     """
     with precision(bits + _SPARE_BITS):
         half = _half_width(dimension)

@@ -1,14 +1,21 @@
 """Enclosure of δ(ε) for spherical generalized gamma noise (theory/noise.md §7).
 
-δ is the difference of two integrals along the curve on which the privacy loss is ε:
+Notation: lengths are in units of the scale. d is the dimension, p the power in the density, κ the
+power of its pole at 0, and k = (α+1)/p. −ln of the density is ℓ(r) = κ ln r + r^p at the radius r,
+up to a constant. s is the shift, r and r₂ the radii before and after it, and f_R the density of the
+radius R of a draw. Z is the privacy loss. P and Q are probabilities under the noise and under the
+shifted noise. F is the distribution function of the cosine W of a uniform direction. w and w₂ are
+the cosines at which Z = ε, seen from the centres of both densities and clipped to [−1, 1].
+
+δ is the difference of two integrals along the curve on which Z = ε:
 
     δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂.
 
-Here w and w₂ are the cosines at the two centres, clipped to [−1, 1], F is the law of a cosine, and
-f_R the density of the radius. e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference
-cancels digits, so precision is raised. The quadrature of Johansson (2018) encloses both integrals
-at once, as the real and imaginary part of one integral. The enclosure holds for any split of the
-curve. Below some r₀ the integrands are f_R and 0 (w = −1), or both are 0 (w = 1).
+On it e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference cancels digits, so
+precision is raised. The quadrature of Johansson (2018) encloses both integrals at once, as the real
+and imaginary part of one integral. The enclosure holds for any split of the curve. Below some r₀
+the integrands are f_R and 0 (w = −1), or both are 0 (w = 1). `generalized_gamma_curve` defines the
+quantities b, v and y of a position on the curve.
 """
 
 from __future__ import annotations
@@ -78,7 +85,7 @@ def tails(
 
 
 def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
-    """Enclose s^p, the loss of the output 0, which is the largest loss if κ = 0 and p <= 1."""
+    """Enclose the loss of the output 0, s^p, which is the largest loss if κ = 0 and p <= 1."""
     return ball(shift / noise.scale) ** ball(noise.p)
 
 
@@ -124,7 +131,10 @@ def _along_the_curve(
     about: float,
     accuracy: int,
 ) -> acb:
-    """Enclose P(Z > ε) and e^ε Q(Z > ε), as the real and the imaginary part."""
+    """Enclose the tails P(Z > ε) and e^ε Q(Z > ε), as the real and the imaginary part.
+
+    `about` and `accuracy` are as in `tails`.
+    """
     curve = Curve(noise, shift=shift, epsilon=epsilon)
     hints = Hints(noise, shift=shift, epsilon=epsilon)
     edge, edges = hints.inner_edge(), hints.outer_edges()
@@ -172,11 +182,12 @@ def _start(
 ) -> tuple[float, Position | None, acb]:
     """Return r₀, where the curve begins, its position on the curve, and the integrals below r₀.
 
-    `edge` is r₁, if there is one; `edges` are the radii where ℓ(r+s) − ℓ(r) crosses ε.
+    `edge` is the radius at which ℓ(s−r) − ℓ(r) falls through ε, or None; `edges` are the radii
+    where ℓ(r+s) − ℓ(r) crosses ε. The position is None if the precision is too low.
 
-    If there is an r₁, ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1 at smaller radii. Then
-    the integrands are f_R and 0. Otherwise ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at r₀
-    implies w >= 1 at smaller radii. Then both integrands are 0.
+    If there is an edge, ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1 at smaller radii.
+    Then the integrands are f_R and 0. Otherwise ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at
+    r₀ implies w >= 1 at smaller radii. Then both integrands are 0.
     """
     radius = min(edges) if edge is None else edge
     for shrink in (1e-13, 1e-10, 1e-6, 1e-3):
@@ -192,11 +203,11 @@ def _start(
 
 
 def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Position | None, acb]:
-    """Like `_start` for a density with a strong pole: r₀ = `radius`, and bounds for smaller radii.
+    """Return the triple of `_start` for a density with a strong pole, with r₀ = `radius`.
 
-    The curve before r₀ adds between 0 and P = P(R < r₀) to both integrals. Points with r₂ < r₂(r₀)
-    and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most their mass
-    under the unshifted law. P <= b^k/Γ(k+1), b = r₀^p.
+    The curve before r₀ adds to each integral at least 0 and at most P(R < r₀), which is at most
+    b^k/Γ(k+1) with b = r₀^p. For the second integral: outputs with Z > ε and a smaller r₂ than at
+    r₀ have r < r₀, and e^ε times their mass under Q is at most their mass under P.
     """
     position = hints.position(radius)
     point = curve.at(acb(position.y), far=position.far)
@@ -208,7 +219,7 @@ def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Positio
 
 
 def _tail(curve: Curve, last: Position) -> acb:
-    """Enclose both integrals beyond `last`, in [0, P(R > r)] and [0, e^ε P(R > r₂)].
+    """Enclose both integrals beyond the position `last`: in [0, P(R > r)] and [0, e^ε P(R > r₂)].
 
     r and r₂ are the radii before and after the shift at `last`.
     """
@@ -222,7 +233,7 @@ def _tail(curve: Curve, last: Position) -> acb:
 
 
 def _stretches(curve: Curve, positions: list[Position]) -> list[tuple[Position, Position]]:
-    """Return pairs of consecutive positions, split at κx = v = ε/2.
+    """Return pairs of consecutive positions, split where κx = v = ε/2.
 
     There y changes its meaning (see `Position`): y = ln v before, and y = ln x beyond.
     """
@@ -254,9 +265,9 @@ def _stretch(
 
 
 def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> arb:
-    """Enclose δ(0) = P(|X₁| < s/2) = ∫ f_R(r) (1 − 2P(W > s/2r)) dr, W a cosine as above.
+    """Enclose δ(0), the probability that the coordinate along the shift is within ±s/2.
 
-    For r < s/2 the probability P(W > s/2r) is 0.
+    It is ∫ f_R(r) (1 − 2P(W > s/2r)) dr. For r < s/2 the probability P(W > s/2r) is 0.
     """
     curve = Curve(noise, shift=shift, epsilon=Fraction(1))
     hints = Hints(noise, shift=shift, epsilon=Fraction(1))
@@ -282,9 +293,10 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> 
 
 
 def _to_accuracy(integral: Callable[[arb], acb], about: float, accuracy: int) -> acb:
-    """Return integral(goal), with finer absolute goals until δ is accurate or stops improving.
+    """Evaluate `integral` with finer absolute goals until δ is accurate or stops improving.
 
-    δ is the real minus the imaginary part. `about` approximates it, and is 1 if δ is unknown.
+    Returns its best value. δ is the real minus the imaginary part. `about` approximates it, and is
+    1 if δ is unknown. `accuracy` is the relative accuracy of δ in bits.
     """
     finer = arb(2) ** -(accuracy + 9)  # the error of each piece
     goal = arb(2) ** -accuracy if about == 1 else arb((about * finer).mid())

@@ -1,9 +1,14 @@
 """The curve on which the privacy loss of spherical generalized gamma noise is ε, in enclosures.
 
-notation, in units of the scale: ℓ(r) = κ ln r + r^p, s the shift, r and r₂ the radii before and
-after it, x = ln(r₂/r) > 0, b = r^p, v = ε − κx = b(e^(px) − 1), w and w₂ the cosines of the angles
-to the shift at the two centres. On the curve b = v/(e^(px) − 1), which decreases in x. So every
-quantity is an explicit function of x, or of v where x is near its end ε/κ.
+Notation: lengths are in units of the scale. d is the dimension, p the power in the density, κ the
+power of its pole at 0, and k = (α+1)/p. −ln of the density is ℓ(r) = κ ln r + r^p at the radius r,
+up to a constant. s is the shift, r and r₂ the radii before and after it, x = ln(r₂/r) > 0, b = r^p
+and v = ε − κx = b(e^(px) − 1). w and w₂ are the cosines of the angles to the shift, seen from the
+centres of both densities. f_R is the density of the radius, and F the distribution function of the
+cosine of a uniform direction. y is a coordinate on the curve: ln x or ln v (see `Position`).
+
+On the curve b = v/(e^(px) − 1), which decreases in x. So every quantity is an explicit function of
+x, or of v where x is near its end ε/κ.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ _I = acb(0, 1)
 @final
 @dataclass(frozen=True)
 class Position:
-    """A position on the curve: y = ln x if `far` (at large radii), else y = ln v."""
+    """A position on the curve: its coordinate y = ln x if `far` (at large radii), else y = ln v."""
 
     y: arb
     far: bool
@@ -57,7 +62,10 @@ class Point:
 
 @final
 class Curve:
-    """The curve of one law in 2 dimensions and more, shift and ε > 0, at the current precision."""
+    """The curve for one law in at least 2 dimensions, one shift and one ε > 0.
+
+    Its numbers have the precision that is current when it is created.
+    """
 
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self.noise = noise
@@ -84,7 +92,10 @@ class Curve:
         return x, v, growth, ((v.log() - growth.log()) / self.p).exp()
 
     def at(self, y: acb, *, far: bool) -> Point | None:
-        """Enclose a `Point` over a box of y; None unless x > 0, v > 0 and r^p > 0 are certain."""
+        """Enclose the curve's quantities over a box of y.
+
+        None unless x > 0, v > 0 and r^p > 0 are certain.
+        """
         radius = self._radius(y, far=far)
         if radius is None:
             return None
@@ -117,11 +128,12 @@ class Curve:
         )
 
     def integrand(self, y: acb, *, far: bool, analytic: bool) -> acb:
-        """Enclose f_R(r) [|dr| (1 − F(w)) + i e^((d−1)x) |dr₂| (1 − F(w₂))] / |dy|.
+        """Enclose the integrand of both tails, as a function of y, over a box of y.
 
-        −d ln r₂ = (κ/(pv) + 1/(e^(px) − 1)) dx and −d ln r = −d ln r₂ + dx. Both terms are real for
-        real y, so they are the real and the imaginary part of the integral. NaN if `analytic` is
-        true and analyticity isn't certain.
+        It is f_R(r) [|dr| (1 − F(w)) + i e^((d−1)x) |dr₂| (1 − F(w₂))] / |dy|, i the imaginary
+        unit. The differentials follow from −d(ln r₂) = (κ/(pv) + 1/(e^(px) − 1)) dx and
+        −d(ln r) = −d(ln r₂) + dx. For real y both terms are real, so they become the real and the
+        imaginary part of the integral. NaN if `analytic` is true and analyticity isn't certain.
         """
         if not analytic and y.imag.is_zero() and y.real.rad() <= _WIDE:
             return self._integrand_at(y.real, far=far)
@@ -162,13 +174,16 @@ class Curve:
         return acb(density * first, density * (self.d * x).exp() * second)
 
     def log_radius(self, log_b: acb) -> acb:
-        """The ln of the density of ln r at r^p = b: k ln b − b + ln(p/Γ(k))."""
+        """The logarithm of the density of ln r, which is k ln b − b + ln(p/Γ(k)) with b = r^p."""
         return self.k * log_b - log_b.exp() + self._log_norm
 
 
 @final
 class Hints:
-    """Radii and positions, in floats, where the integrals are split; the proof holds for any."""
+    """Radii and positions, in floats, at which the integrals are split.
+
+    The proof holds for any of them.
+    """
 
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self._s, self._epsilon = float(shift / noise.scale), float(epsilon)
@@ -180,7 +195,7 @@ class Hints:
         return math.inf if self._kappa > 0 else self._s**self._p
 
     def inner_edge(self) -> float | None:
-        """Return r₁, where ℓ(s−r) − ℓ(r) falls through ε, so that w = −1 up to r₁; or None."""
+        """Return the radius at which ℓ(s−r) − ℓ(r) falls through ε, or None; w = −1 below it."""
         if self._rise_from_zero <= self._epsilon:
             return None
 
@@ -220,14 +235,14 @@ class Hints:
         ]
 
     def far_end(self, log_tail: float) -> float:
-        """Return a radius beyond which about e^(−log_tail) of the mass lies."""
+        """Return a radius beyond which the noise lies with a probability of about e^(−log_tail)."""
         q = 0.01
         while self._k * (math.expm1(q) - q) < log_tail:
             q *= 1.1  # P(R > e^(q/p) · mode) falls like e^(−k(e^q − 1 − q))
         return math.exp((math.log(self._k) + q) / self._p)
 
     def position(self, r: float) -> Position:
-        """Approximate the position of radius r, by Newton's method in x."""
+        """Approximate the position on the curve at the radius r, by Newton's method in x."""
         y, mass = math.log(r), r**self._p
         if self._p * y > -600:
             x = math.log1p(self._epsilon / mass) / self._p
@@ -248,20 +263,20 @@ class Hints:
         return Position(arb(self._p * y + growth), far=False)
 
     def _excess(self, y: float, x: float) -> float:
-        """Return ℓ(re^x) − ℓ(r) − ε for r = e^y."""
+        """Return ℓ(re^x) − ℓ(r) − ε for r = e^y: the loss minus ε, if the shift adds x to ln r."""
         try:
             return self._kappa * x + self._powers(y, x) - self._epsilon
         except OverflowError:
             return math.inf
 
     def _powers(self, y: float, x: float) -> float:
-        """Return e^(p(y+x)) − e^(py)."""
+        """Return the rise of r^p from r = e^y to r = e^(y+x)."""
         if self._p * x > 1:
             return math.exp(self._p * (y + x)) - math.exp(self._p * y)
         return math.exp(self._p * y) * math.expm1(self._p * x)
 
 
 def _bisect(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of a decreasing function."""
+    """Approximate the root of a decreasing function between `low` and `high`, in floats."""
     low, high = Bisection(halvings=200).close(lambda x: not f(x) > 0, low, high)
     return (low + high) / 2

@@ -1,19 +1,23 @@
 """Enclosure of δ(ε) for generalized gamma noise in one dimension, in closed form.
 
-notation, in units of the scale: ℓ(r) = κ ln r + r^p = −ln f + const, κ = −α >= 0, s the shift, Q(r)
-the probability of a radius beyond r. The privacy loss exceeds ε
+Notation: lengths are in units of the scale. r is the magnitude of the noise, called radius, T(r)
+the probability of a radius beyond r, and κ = −α >= 0. −ln of the density is ℓ(r) = κ ln r + r^p, up
+to a constant, and s is the shift. Z is the privacy loss. P and Q are probabilities under the noise
+and under the shifted noise. g and h are functions of r, and g′, h′ and ℓ′ derivatives.
+
+The privacy loss exceeds ε
 
     on the side of the shift where g(r) = ℓ(s−r) − ℓ(r) > ε, r < s/2: for r < r₁, since g falls;
     on the other side where h(r) = ℓ(r+s) − ℓ(r) > ε: outside a gap [a, b],
 
-    2δ = [1 − Q(r₁) − e^ε (Q(s−r₁) − Q(s))]
-       + [1 − e^ε Q(s) + e^ε (Q(s+a) − Q(s+b)) − (Q(a) − Q(b))].
+    2δ = [1 − T(r₁) − e^ε (T(s−r₁) − T(s))]
+       + [1 − e^ε T(s) + e^ε (T(s+a) − T(s+b)) − (T(a) − T(b))].
 
-h′(r) = ℓ′(r+s) − ℓ′(r). For p <= 1, ℓ′ = κ/r + p r^(p−1) falls, and so does h: b = ∞. For p > 1 and
-κ = 0 both rise: a = 0. Otherwise ℓ′ has one minimum m. Then h′ is negative for r + s <= m, rises
-from there to r = m and is positive beyond, so h falls, then rises. A gap may be uncertain, with
-h >= ε − η in it. It adds between 0 and e^η − 1 to the bracket, because there e^ε times the other
-density is at most e^η times this density.
+The slope is h′(r) = ℓ′(r+s) − ℓ′(r). For p <= 1, ℓ′ = κ/r + p r^(p−1) falls, and so does h: b = ∞.
+For p > 1 and κ = 0 both rise: a = 0. Otherwise ℓ′ has one minimum m. Then h′ is negative for r + s
+<= m, rises from there to r = m and is positive beyond, so h falls, then rises. A gap may be
+uncertain, with h >= ε − η in it. It adds between 0 and e^η − 1 to the bracket, because there e^ε
+times the other density is at most e^η times this density.
 """
 
 from __future__ import annotations
@@ -41,9 +45,9 @@ _NEVER: Ends = (arb("inf"), arb("inf"))
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tails:
-    """The tails of the privacy loss Z at ε: p = P(Z > ε), weighted = e^ε Q(Z > ε), and δ(ε).
+    """Enclosures of the tails of the privacy loss, P(Z > ε) in `p` and e^ε Q(Z > ε) in `weighted`.
 
-    δ(ε) is the difference of the two tails.
+    `delta` is δ(ε), which is the difference of the two tails.
     """
 
     p: arb
@@ -62,11 +66,11 @@ class Tails:
 
     @classmethod
     def at_zero(cls, delta: arb) -> Tails:
-        """The tails at ε = 0 of a symmetric pair, (1 ± δ(0))/2."""
+        """The tails (1 ± δ(0))/2 at ε = 0; P and Q are symmetric, so that P(Z > 0) = Q(Z < 0)."""
         return cls(p=(1 + delta) / 2, weighted=(1 - delta) / 2, delta=delta)
 
     def __add__(self, other: Tails) -> Tails:
-        """Add up the tails of outputs on two sides."""
+        """Add up the tails that come from two sets of outputs without common elements."""
         return Tails(
             p=self.p + other.p,
             weighted=self.weighted + other.weighted,
@@ -97,11 +101,11 @@ class _Line:
 
     @property
     def _excess(self) -> arb:
-        """The difference s^p − ε: for κ = 0 the loss minus ε of the output 0."""
+        """The difference s^p − ε, which for κ = 0 is the loss of the output 0 minus ε."""
         return self._s**self._p - self._epsilon
 
     def within_half(self) -> arb:
-        """Enclose δ(0) = P(|X| < s/2)."""
+        """Enclose δ(0), the probability of noise within ±s/2."""
         return 1 - self._complement(self._s / 2)
 
     def inner(self) -> Tails:
@@ -138,25 +142,25 @@ class _Line:
         return Tails.of(p / 2, (all_of_it - self._epsilon.exp() * after) / 2)
 
     def _h(self, y: arb) -> arb:
-        """Enclose h(e^y) − ε."""
+        """Enclose h(r) − ε at the radius r = e^y."""
         return self._rise(y, (self._s / y.exp()).log1p()) - self._epsilon
 
     def _under(self, y: arb) -> arb:
         return -self._h(y)
 
     def _g(self, y: arb) -> arb:
-        """Enclose g(e^y) − ε."""
+        """Enclose g(r) − ε at the radius r = e^y."""
         return self._rise(y, (self._s / y.exp() - 1).log()) - self._epsilon
 
     def _rise(self, y: arb, x: arb) -> arb:
-        """Enclose ℓ(e^(y+x)) − ℓ(e^y)."""
+        """Enclose the rise of ℓ from the radius e^y to the radius e^(y+x)."""
         return self._kappa * x + (self._p * y).exp() * (self._p * x).expm1()
 
     def _fall(self, y: arb) -> arb:
         return self._fall_at(y.exp())
 
     def _fall_at(self, r: arb) -> arb:
-        """Enclose −h′(r)."""
+        """Enclose −h′(r), the speed at which h falls."""
         power = self._p - 1
         growth = (power * (self._s / r).log1p()).expm1()
         return self._kappa * self._s / (r * (r + self._s)) - self._p * r**power * growth
@@ -165,7 +169,7 @@ class _Line:
         return r + self._s
 
     def _beyond(self, ends: Ends, transform: Callable[[arb], arb] = lambda r: r) -> arb:
-        """Enclose Q(transform(r)) for r between `ends`; `transform` is monotone."""
+        """Enclose T(transform(r)) for all r between `ends`; `transform` is monotone."""
         first, last = (self._complement(transform(r)) for r in ends)
         return first.union(last)
 
@@ -176,9 +180,10 @@ class _Line:
 
 
 def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
-    """Return the tails, where an uncertain set of outputs adds 0 … most/2 to δ.
+    """Return the tails if an uncertain set of outputs adds between 0 and most/2 to δ.
 
-    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1.
+    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1. If it is positive, only δ is
+    enclosed, and the tails are NaN.
     """
     if most <= 0:
         return Tails.of(p, weighted)
@@ -186,9 +191,10 @@ def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
 
 
 def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:
-    """Return two radii that enclose the only root of f, where f falls through 0.
+    """Return two radii that enclose the only root of `f`, a function of ln r that falls through 0.
 
-    f is a function of ln r. The root may lie below `low` or above `high`, or too near an end.
+    If the root lies below `low` or too near it, the first radius is 0. If it lies above `high` or
+    too near it, the second is ∞.
     """
     left, right = arb(arb(low).mid()), arb(arb(high).mid())
     first, last = f(left), f(right)

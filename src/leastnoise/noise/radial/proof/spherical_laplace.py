@@ -1,4 +1,9 @@
-"""Enclosure of δ(ε) for the l2 mechanism (Joseph et al. 2025), which is spherical Laplace noise."""
+"""Enclosure of δ(ε) for the l2 mechanism (Joseph et al. 2025), which is spherical Laplace noise.
+
+Notation: d is the dimension, a the shift in scales and z = a/2. θ is the angle that determines the
+privacy loss a cos θ, x = π/2 − θ its latitude, and w(x) the density of x without a factor. K_ν is
+the modified Bessel function of order ν.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +24,11 @@ MOST_SCALES = 10**9  # largest shift in scales; beyond it the angular integral t
 def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε), exactly 0 if ε >= shift/scale (decided between Fractions).
 
-    This is theory/noise.md §6 in the latitude x = π/2 − θ. δ is ∫ (1 − e^(ε − a sin x)) w(x) dx
-    from arcsin(ε/a) to π/2, divided by ∫ w from −π/2 to π/2. Here w(x) = e^(z sin x) cos^(d−2)x (1
-    + r cos²x), a = shift/scale, z = a/2 and r = zρ/(d−1), where ρ = K_ν(z)/K_{ν+1}(z), ν = (d−2)/2,
-    is a ratio of modified Bessel functions. Both integrands are entire, so the rigorous quadrature
-    needs no case for a branch. w is scaled by its value near its peak.
+    This is theory/noise.md §6 in the latitude x. δ is ∫ (1 − e^(ε − a sin x)) w(x) dx from
+    arcsin(ε/a) to π/2, divided by ∫ w from −π/2 to π/2. Here
+    w(x) = e^(z sin x) cos^(d−2)x (1 + r cos²x), with r = z/(d−1)·K_ν(z)/K_{ν+1}(z) and
+    ν = (d−2)/2. Both integrands are entire, so the rigorous quadrature needs no case for a branch.
+    w is scaled by its value near its peak.
     """
     ratio = shift / noise.scale
     if ratio <= epsilon:
@@ -47,9 +52,9 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
 
 @lru_cache(maxsize=64)
 def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
-    """Return r, and ∫ w scaled at the peak of w, at the precision of `bits`; both serve every ε.
+    """Return the number r of `delta_ball`, and ∫ w from −π/2 to π/2, scaled at the peak of w.
 
-    `power` is d − 2, and `ratio` is a.
+    Both serve every ε. `power` is d − 2, `ratio` is a, and `bits` is the precision.
     """
     z = ball(ratio) / 2
     r = z * bessel_k_ratio(power, z) / (power + 1)
@@ -59,7 +64,10 @@ def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
 
 
 def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
-    """Return the scaled w, x ↦ w(x)/(e^(z s) (1−s²)^(power/2)), where s = sin(peak)."""
+    """Return the function w, scaled by about its value at the latitude `peak`.
+
+    It is w(x)/(e^(z s) (1−s²)^(power/2)), where s = sin(peak) and `power` is d − 2.
+    """
     s = arb(peak.sin().mid())
     log_scale = z * s + ((1 - s * s).log() * power / 2 if power else 0)
 
@@ -72,12 +80,15 @@ def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
-    """Return the approximate x where e^(z sin x) cos^m x peaks. It only sets a scale of w."""
+    """Return about the x at which e^(z sin x) cos^m x is largest. It only sets a scale of w."""
     return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
 
 
 def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
-    """Enclose the ratio of the factor by which w is scaled for `later` to the factor for `mode`."""
+    """Enclose the ratio of the number that scales w for the peak `later` to that for `mode`.
+
+    `power` is d − 2.
+    """
     s, t = arb(later.sin().mid()), arb(mode.sin().mid())
     logs = ((1 - s * s) / (1 - t * t)).log() * power / 2 if power else 0
     return (z * (s - t) + logs).exp()

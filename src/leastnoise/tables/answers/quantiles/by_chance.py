@@ -3,9 +3,10 @@
 Permute-and-flip chooses among parts of candidates: each candidate is cut into the same number of
 parts.
 
-notation: a draw of rate λ chooses among B parts, and the chosen part is s rows off the true rank.
-Then P(s > ln(B/β)/λ) <= β, since some part is 0 rows off, and any other part has to beat it
-(theory/release.md §10).
+Notation: s is the number of rows by which a part is off the true rank. A draw of rate λ chooses,
+among B parts, the part with the largest E − λs, for independent standard exponential numbers E.
+Then P(s > ln(B/β)/λ) <= β for the chosen part and any probability β, since some part is 0 rows off,
+and any other part has to beat it (theory/release.md §10).
 """
 
 from __future__ import annotations

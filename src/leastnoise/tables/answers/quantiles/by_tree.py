@@ -307,7 +307,10 @@ class ByTreeAndThreshold(TreePlan):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a total below the threshold."""
+        """The first fault of the columns, such as a total below the threshold.
+
+        It is the end of a sentence; None without a fault.
+        """
         if why := super().find_wrong(columns, numbers, kind):
             return why
         labels = [asked.label for layout, _ in self.noisy for asked in layout.statistics]

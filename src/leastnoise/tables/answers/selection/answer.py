@@ -1,9 +1,11 @@
 """The largest groups: permute-and-flip selects them, and then their counts get fresh noise.
 
-notation: k of B groups are selected in k rounds r, λ is the rate of a round. For any t, no omitted
-count exceeds a selected count by more than t, with probability at least
-1 − Σ_(r<=k) (B − r)/2·e^(−λt). The reason is that in round r, one of B − r smaller groups would
-have to beat the largest group that is left (theory/release.md §12).
+Notation: k of B groups are selected in k rounds r = 1 … k. In a round, each remaining count gets an
+independent standard exponential number divided by λ, the rate of the round; the largest sum wins.
+
+For any t, no omitted count exceeds a selected count by more than t, with probability at least 1 −
+Σ_(r<=k) (B − r)/2·e^(−λt). The reason is that in round r, one of B − r smaller groups would have to
+beat the largest group that is left (theory/release.md §12).
 """
 
 from __future__ import annotations

@@ -190,7 +190,10 @@ class SumPart(NoisyPart):
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of the table's whole counts: see `sums.whole_counts`."""
+        """The largest bias of the table's whole counts: see `sums.whole_counts`.
+
+        None unless the spec asks for whole counts ≥ 0.
+        """
         whole = self.answered.whole_counts
         return None if whole is None else whole.too_high[self.name]
 

@@ -69,9 +69,9 @@ def _roundings(margins: Margins, table: int) -> int:
 def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) -> NoiseError:
     """The error of a number that is a sum of Gaussian noise in contrasts.
 
-    The r contrasts have noise with standard deviation s, and the number has standard deviation d.
-    Rounding the contrasts to a grid g moves the number by at most (g/2)·√r·d/s (Cauchy-Schwarz),
-    and adds (g·d/s)²/12 to its variance.
+    Consider one measured table: its r contrasts have noise of standard deviation s, which gives the
+    number noise of standard deviation d. Rounding the contrasts to a grid g moves the number by at
+    most (g/2)·√r·d/s (Cauchy-Schwarz), and adds (g·d/s)²/12 to its variance.
     """
     index = margins.cells.margins.index(table)
     std = math.sqrt(float(margins.variances[0][index]))

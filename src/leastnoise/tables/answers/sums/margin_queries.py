@@ -151,7 +151,7 @@ def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
 def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, ...]:
     """The coefficients with which the measured components add up to `component`.
 
-    The measured component has centre c and radius r, and `component` has c′ and r′. Then
+    The measured component has centre c and radius r, and `component` has c′ and r′. For a value x,
     (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, and the last term is the coefficient of the count.
     """
     index, count = places_of(layout, component)
@@ -212,7 +212,7 @@ def _is_of_a_row(layout: Layout) -> bool:
 
 
 def marginals_of(layout: Layout) -> Marginals:
-    """The `Marginals` of the published tables."""
+    """The published tables as a `Marginals`, with the arithmetic of their estimates."""
     sizes = tuple(axis.cells for axis in layout.axes)
     return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
 
@@ -277,9 +277,10 @@ def contrasts_sensitivity(layout: Layout, table: int) -> L2:
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     """Alternative sets, each of which holds every shift of one table's exact sums by one unit.
 
-    With several numbers in a cell, the first set is a hull of boxes and the last a ball. With M_j
-    as in `layout.boundings`, Σ_j M_j over a table's numbers is at most Σ_j M_j over the cells, of
-    which they are sums. So the sensitivities of `boundings` hold for every table.
+    With several numbers in a cell, the first set is a hull of boxes and the last a ball. Boundings
+    limit Σ_j M_j over the cells j, where M_j is the largest size of a unit's numbers in cell j. A
+    table's cells are sums of these cells, so its Σ_j M_j is no larger. So the sensitivities of
+    `layout.boundings` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -299,7 +300,7 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
     A table is sums of cells. So a unit adds no more to a table, in l1 norm, than to the cells, in
     which `layout` bounds a unit. Replacing a unit also takes away as much. In the total, the two
-    shifts partly cancel: if one unit adds at most T, the total moves by at most T.
+    shifts partly cancel: it moves by no more than one unit can add.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -311,9 +312,9 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 def table_reaches(layout: Layout, table: int) -> list[float]:
     """For each measured component, the l1 norm that gives Laplace noise the component's variance.
 
-    With one number in a cell, the norm is `table_reach`. With q > 1 numbers, their noise has the
-    shape of a box, and the variance of a number is (q + 1)(q + 2)/3·(bound/ε)², with the bound of
-    its side of the box. Laplace noise has the variance 2·(norm/ε)².
+    With one number in a cell, the norm is `table_reach`. With q > 1 numbers in a cell, the noise
+    has the shape of a box. The variance of a number is then (q + 1)(q + 2)/3·(bound/ε)², with the
+    bound of its side of the box. Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:

@@ -238,7 +238,11 @@ class Margins(MeasuredSums):
 
     @cached_property
     def theta(self) -> list[Floats]:
-        """The vector θ of `workloads.marginal`, for each measured number."""
+        """The precisions θ of the contrasts of each table, for each measured number.
+
+        Contrasts are the part of a table that tables by fewer columns lack; θ is as in
+        `workloads.marginal`.
+        """
         carried = self.marginals.carried
         if self.contrasts:
             return [carried.diagonal() * information for information in self.information]

@@ -255,10 +255,11 @@ def prove_best(
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
-    """The best Gaussian noise in contrasts: ln v_B of each published table, and shares of 1/σ².
+    """The best Gaussian noise in contrasts: its ln v_B for each published table B, and its shares.
 
-    v_B is the variance of a number of table B if noise that hides an l2 shift of 1 has σ = 1. The
-    best noise has the least Σ ln v_B, or the least largest ln v_B.
+    v_B is the variance of a number of table B if noise that hides an l2 shift of 1 has standard
+    deviation 1. The best noise has the least Σ ln v_B, or the least largest ln v_B. A table's share
+    is its part of 1/variance.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]

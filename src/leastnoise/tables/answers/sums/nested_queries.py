@@ -185,7 +185,10 @@ def level_names(layout: Layout) -> tuple[str, ...]:
 
 
 def nested_of(layout: Layout) -> Nested:
-    """The `Nested` of the published tables, by levels and by the other columns."""
+    """The published tables, by levels and by other columns, as a `Nested`.
+
+    It has the arithmetic of their estimates.
+    """
     tree_axis, column = tree_column(layout)
     sizes = tuple(axis.cells for i, axis in enumerate(layout.axes) if i != tree_axis)
     return _nested(column, sizes, layout.margins)

@@ -108,7 +108,10 @@ class NestedStrategy:
         return self._of_rows(table, self._variance_of_nodes(table))
 
     def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
-        """For each probability p, the half-widths h of a table's numbers: P(|error| <= h) >= p."""
+        """The half-widths of a table's numbers: an array for each of the `probabilities`.
+
+        An error is at most the half-width with at least this probability.
+        """
         roundings = self.terms(table, self.finest)
         if self.is_whole:
             widths = self._whole_widths(roundings, probabilities)

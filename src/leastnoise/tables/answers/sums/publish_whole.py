@@ -5,7 +5,7 @@ number of the node to which the cell belongs; the nodes of a level are numbered 
 first level have no parent; nodes of the last level are the cells. All numbers are whole and exact,
 and nothing is drawn.
 
-notation: y_v is the noisy number of a node v, a multiple of 1/`parts`. r_v is y_v rounded up or
+Notation: y_v is the noisy number of a node v, a multiple of 1/`parts`. r_v is y_v rounded up or
 down, so that all r add up. x_v is the published count.
 
 In the first level x_v = max(0, r_v). Below, x_v = max(0, r_v − θ), with one whole θ for the

@@ -1,8 +1,8 @@
 """Whole counts ≥ 0 that add up: the tree along which they are computed, and their bias.
 
-notation: y_v = n_v + Z_v is the noisy number of a node v of the tree, n_v the number without noise.
-x_v is the published count of `sums.publish_whole`: at most max(0, y_v rounded up). The bias is
-E x_v − n_v.
+Notation: v is a node of the tree, n_v its number without noise, Z_v the noise, and y_v = n_v + Z_v
+the noisy number. x_v is the published count of `sums.publish_whole`: at most max(0, y_v rounded
+up). E is the mean; the bias is E x_v − n_v.
 
 If y_v is whole, the bias is at most E max(0, Z_v) = E|Z_v|/2 ≤ std/2. Otherwise it is up to ½ more,
 or 1 more if n_v need not be whole. It is also half a grid step more for each cell in the node. A

@@ -244,7 +244,10 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a count below the threshold."""
+        """The first fault of the columns, such as a count below the threshold.
+
+        It is the end of a sentence; None without a fault.
+        """
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim

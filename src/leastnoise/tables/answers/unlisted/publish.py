@@ -93,7 +93,7 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """CERTAIN times a probability, which must be a whole number."""
+    """A probability in parts of 1/CERTAIN, which must be a whole number of parts."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))

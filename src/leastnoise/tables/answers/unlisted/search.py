@@ -1,11 +1,9 @@
 """The search for noise and a threshold for unlisted groups, from public numbers.
 
 A group is published if its noisy count reaches the threshold. The count is of units, or of rows
-with quantiles. Candidates for the noise are ranked by n₅₀, then by the noise of the count: a group
-that isn't published has no number at all. With `prefer = "accuracy"` the noise comes first.
-
-notation: n₅₀, n₉₅ are the smallest counts with which a group is published with probability ½ and
-.95.
+with quantiles. Let n₅₀ and n₉₅ be the smallest exact counts with which a group is published with
+probability ½ and .95. Candidates for the noise are ranked by n₅₀, then by the noise of the count: a
+group that isn't published has no number at all. With `prefer = "accuracy"` the noise comes first.
 """
 
 from __future__ import annotations
@@ -389,9 +387,9 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
     """The smallest group, in units, that any mechanism could publish with probability ½.
 
-    No mechanism publishes a group of n units with more probability than π(n). Here π(0) = 0 and
-    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)) (Desfontaines, Voss, Gipson & Mandayam
-    2022). This is known for add-remove neighbours; the result is None for others.
+    Let π(n) be the largest probability with which a mechanism may publish a group of n units. Then
+    π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)) (Desfontaines, Voss, Gipson &
+    Mandayam 2022). This is known for add-remove neighbours; the result is None for others.
     """
     if neighbours != "add-remove":
         return None

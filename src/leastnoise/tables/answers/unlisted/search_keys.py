@@ -1,6 +1,6 @@
 """The search for the probabilities with which unlisted keys are published without numbers.
 
-notation: π(n) is the probability ("chance") that a key of n units is published; k is the largest
+Notation: π(n) is the probability ("chance") that a key of n units is published. k is the largest
 number of groups of a unit. n₅₀ and n₉₅ are the smallest n with π(n) ≥ ½ and π(n) ≥ .95. Chances are
 whole multiples of 1/CERTAIN.
 """

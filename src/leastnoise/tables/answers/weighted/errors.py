@@ -107,11 +107,15 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
 
     `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. The
     half-width is 0 if all numbers are 0 with this `probability`. Otherwise it is the smaller of two
-    bounds. Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u > 0. Laplace: an
-    exponential number is the sum of a geometric number and an independent fraction. So a Laplace
-    number is the sum of a two-sided geometric number and an independent symmetric number. Let L be
-    the same weighted sum of Laplace numbers. L − S is symmetric and independent of S, so it takes L
-    further from 0 with probability at least ½. So P(|S| > t) is at most twice P(|L| >= t).
+    bounds.
+
+    Chernoff: P(|S| >= t) is at most twice the mean of exp(u S − u t), for any u > 0.
+
+    Laplace: an exponential number is the sum of a geometric number and an independent fraction. So
+    a Laplace number is the sum of a two-sided geometric number and an independent symmetric number.
+    Let L be the same weighted sum of Laplace numbers. L − S is symmetric and independent of S, so
+    it takes L further from 0 with probability at least ½. So P(|S| > t) is at most twice P(|L| >=
+    t).
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
@@ -131,8 +135,8 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
     """A half-width of a weighted sum for each of `PROBABILITIES`.
 
     `alike` has each distinct weight with the number of its repetitions. The rounding of the cells'
-    estimates isn't included.
-    Unless `exactly`, half-widths are upper bounds; for Laplace noise at most 10 % too large.
+    estimates isn't included. Unless `exactly`, half-widths are upper bounds; for Laplace noise at
+    most 10 % too large.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)

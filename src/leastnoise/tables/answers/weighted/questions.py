@@ -107,7 +107,7 @@ class NamedSums(Axis):
 
     @property
     def cells(self) -> int:
-        """Number of sums."""
+        """The number of sums, each of which is a cell of this axis."""
         return len(self.names)
 
     @property
@@ -353,7 +353,8 @@ def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
     """Alternative sets, each of which holds every shift of merged cells' counts by one unit.
 
     A unit that may add more than 1 may count by any fraction, so that counts aren't whole. It adds
-    numbers x >= 0 with Σx <= R. So replacing a unit moves the counts by at most √2·R in l2 norm.
+    numbers x >= 0 that sum to at most a limit R. So replacing a unit moves the counts by at most
+    √2·R in l2 norm.
     """
     if _adds_one(cells):
         return merged_layout(cells, sums).sensitivities
