@@ -382,7 +382,8 @@ def _outcomes(pair: Pair) -> Iterator[Pair]:
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
     """An upper bound on the δ at `epsilon` of one key, the largest over `pairs`.
 
-    For a pair, δ is the sum of max(0, p − e^ε·q) over its two outcomes.
+    For a pair of probabilities to publish the key, let p and q be the two probabilities of an
+    outcome. δ is the sum of max(0, p − e^ε·q) over both outcomes.
     """
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()

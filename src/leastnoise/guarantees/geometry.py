@@ -182,9 +182,9 @@ class CountEllipse(Geometry):
     def _entries(self) -> tuple[float, float, float, float]:
         """The four different entries of A·Aᵀ, in units of X's variance.
 
-        They are the variance of the noise in a sum, its covariance between two sums, its covariance
-        between a sum and the record count, and its variance in the record count. The last two are 0
-        without a record count.
+        They are the noise's variance in a sum, its covariance between two sums, then between a sum
+        and the record count, and its variance in the record count. The last two are 0 without a
+        record count.
         """
         d, h = self.queries, self.shared / (1 + self.queries * self.shared)
         lean, spread = Fraction(0), Fraction(0)
@@ -196,7 +196,7 @@ class CountEllipse(Geometry):
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The deviation of each query, with the number of queries; then the record count's, with 1.
+        """Two pairs: (deviation of a query, number of queries), (deviation of the record count, 1).
 
         Without a record count the second pair is (0.0, 0).
         """

@@ -356,7 +356,7 @@ def _strategy(matrix: Floats, norm: StrategyNorm, neighbours: Neighbours) -> Str
 def _noise(
     queries: Floats, attempt: Attempt, *, budget: Budget, neighbours: Neighbours, max_rows: int
 ) -> WorkloadNoise:
-    """Calibrate and prove a candidate. Raises Refused."""
+    """Calibrate and prove a candidate; raises Refused if its noise can't serve the budget."""
     strategy = attempt.strategy
     question = Question(
         budget=budget,

@@ -120,7 +120,7 @@ class InCells(Shifts):
         return min(self.per_cell, self.total)
 
     def all_cells(self, numbers: Numbers) -> Fraction:
-        """A bound on the sum over cells of the size of a person's largest number in each."""
+        """A bound on the sum over cells of the largest size of a person's numbers in the cell."""
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
