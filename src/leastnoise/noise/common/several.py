@@ -79,8 +79,9 @@ def scale_alone(task: SeveralReleases) -> Noise:
 
     Gaussian noise needs √k times the scale for one release, and noise at δ = 0 needs k times the
     scale for one release. For other families the scale is solved from the proved bound on δ, and is
-    above the smallest scale by about 1e-5. The search starts near √k times the scale for one
-    release. For samples it starts at the scale for one, since fewer releases never need more noise.
+    up to about 1e-5 (relative) above the smallest scale. The search starts near √k times the scale
+    for one release. For samples it starts at the scale for one, since fewer releases never need
+    more noise.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
