@@ -102,8 +102,8 @@ def by_share(
 ) -> Noise:
     """Fit a family by its laws for one release, with ε' = ε/factor and δ' = share·δ₀/k.
 
-    For each of `shares`, the factor is the smallest at which all releases are private. The share
-    with the least loss is returned. Trying more shares would give slightly less noise. If the
+    For each of `shares`, the factor is the smallest at which all releases are private. Returns the
+    law of the share with the least loss. Trying more shares would give slightly less noise. If the
     budget has δ = 0, the result is the law for ε/k, since budgets add up.
     """
     budget, compositions = task.question.budget, task.question.compositions
