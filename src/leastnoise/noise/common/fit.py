@@ -196,10 +196,10 @@ class CutStaircase:
     outside: Callable[[Floats, Floats], Floats]
 
     def least(self, gamma: Fraction | None, *, guess: int) -> tuple[Fraction, Fraction]:
-        """The pair of γ and R: the γ of least loss, unless `gamma` sets it, and the smallest R.
+        """Return the γ of least loss, unless `gamma` sets it, and the smallest R that meets δ.
 
-        R is rounded up and meets the target. `guess` is about the number of steps. Raises
-        NotApplicable for more than 20,000 steps.
+        R is rounded up. `guess` is about the number of steps. Raises NotApplicable for more than
+        20,000 steps.
         """
         whole = guess
 

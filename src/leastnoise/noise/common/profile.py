@@ -278,7 +278,7 @@ class _AngleLaw:
     def rule(
         self, centre: float, *, lower: float, upper: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return angles and weights of a quadrature rule for what matters of [lower, upper].
+        """Return angles and weights to integrate over the part of [lower, upper] that matters.
 
         There the log density is within half of _SPHERICAL_LAPLACE_CUT of its value at `centre`, by
         a second-order model. To the left of the centre (towards 0) the curvature only grows. To the

@@ -51,7 +51,7 @@ def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """The largest finite loss of step noise.
+    """The largest finite loss of step noise under a shift.
 
     Steps are as wide as the scale of the noise, and their heights fall by equal ratios.
     """

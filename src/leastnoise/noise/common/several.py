@@ -79,8 +79,9 @@ def scale_alone(task: SeveralReleases) -> Noise:
 
     Gaussian noise needs √k times the scale for one release, and noise at δ = 0 needs k times the
     scale for one release. For other families the scale is solved from the proved bound on δ, and is
-    above the smallest scale by about 1e-5. The search starts near √k times the scale for one
-    release. For samples it starts at the scale for one, since fewer releases never need more noise.
+    up to about 1e-5 (relative) above the smallest scale. The search starts near √k times the scale
+    for one release. For samples it starts at the scale for one, since fewer releases never need
+    more noise.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
@@ -101,8 +102,8 @@ def by_share(
 ) -> Noise:
     """Fit a family by its laws for one release, with ε' = ε/factor and δ' = share·δ₀/k.
 
-    For each of `shares`, the factor is the smallest at which all releases are private. The share
-    with the least loss is returned. Trying more shares would give slightly less noise. If the
+    For each of `shares`, the factor is the smallest at which all releases are private. Returns the
+    law of the share with the least loss. Trying more shares would give slightly less noise. If the
     budget has δ = 0, the result is the law for ε/k, since budgets add up.
     """
     budget, compositions = task.question.budget, task.question.compositions

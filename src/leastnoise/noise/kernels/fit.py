@@ -215,8 +215,8 @@ class _PeakPosition:
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
     """The law with kernels wider by `factor` at the same centres; its δ is smaller.
 
-    It is used instead of `scaled`, where the spacing grows too: then a peak of δ at a shorter shift
-    might remain.
+    In contrast, `scaled` increases the spacing, too, and a peak of H at a shorter shift might
+    remain.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 
@@ -296,7 +296,10 @@ class _Mixtures:
         return self.fitted[modes]
 
     def modes(self) -> list[int]:
-        """Numbers of modes among which the best is; they go up and down while the loss falls."""
+        """The numbers of modes to try, the best of which is the result of the search.
+
+        They go up from a start, and then down from it, while the loss falls.
+        """
         start = _sufficient_modes(self.decay, self.question)
         candidates = [0, 1, start]
         helps = 1e-6  # the relative decrease of the loss that justifies a further mode

@@ -329,7 +329,7 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
 
 
 def _decay(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """The law's `decay`, which is the loss of many outputs if the shift is the spacing."""
+    """The loss of many outputs if the shift is the spacing: the law's `decay`."""
     del shift
     return noise.decay
 

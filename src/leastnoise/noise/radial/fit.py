@@ -234,7 +234,7 @@ def find_best_shape(
 def _best_classic(
     dimension: int, log_loss: Callable[[GammaShape], float], fixed: Mapping[str, Fraction]
 ) -> GammaShape:
-    """The better of the Gaussian (p = 2) and the l2 member (p = 1), at the fixed parameters."""
+    """The classic shape of less loss: Gaussian (p = 2) or l2 (p = 1), unless `fixed` sets p."""
     alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
     return min((GammaShape(alpha=alpha, p=p) for p in powers), key=log_loss)

@@ -325,7 +325,7 @@ def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:
 
 
 def _enclose_tails(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_Tails]:
-    """Enclose the tails of the loss under a shift of `scales`, at each of `choose_losses`."""
+    """Enclose the tails of the loss under a shift of `scales`, at each ε of `choose_losses`."""
     return [_tails_at(law, scales, *loss) for loss in choose_losses(law, scales, step)]
 
 

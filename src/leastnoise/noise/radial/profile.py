@@ -150,7 +150,7 @@ class Law:
     def log_radius(self, y: _Array) -> _Array:
         """The logarithm of the density of y = ln r, which is k ln(r^p) − r^p + ln(p/Γ(k)).
 
-        It is computed from the peak, where no digits cancel.
+        It is the logarithm at the peak minus the distance from it, so that no digits cancel.
         """
         k = (self.alpha + 1) / self.p
         q = self.p * y - math.log(k)
@@ -256,7 +256,7 @@ class Law:
         return np.maximum(centre - reach, 0.0), np.minimum(theta, centre + reach)
 
     def _two_sides(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
-        """Return `mean_gain` in one dimension, where θ is 0 or π with probability ½ each."""
+        """Return the result of `mean_gain` in one dimension, where θ is 0 or π, equally likely."""
         both = theta >= math.pi
         x = self._to_angle(np.sin(theta / 2) ** 2, r, rho)
         gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor

@@ -117,11 +117,11 @@ def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Balls:
-    """Two balls with centres `shift` apart; the inner ball is no larger, and not in the outer ball.
+    """Two balls of radii a = `inner` <= b = `outer`, whose centres are t = `shift` apart.
 
-    `inner` and `outer` are their radii a and b. Unless they are disjoint, their spheres meet in a
-    plane. Its distance `before` = (a² − b² + t²)/(2t) from the inner ball's centre is at most t/2,
-    so the other centre lies behind it.
+    The inner ball isn't inside the outer ball. Unless the balls are disjoint, their spheres meet in
+    a plane. Its distance `before` = (a² − b² + t²)/(2t) from the inner ball's centre is at most
+    t/2, so the other centre lies behind it.
     """
 
     inner: Fraction

@@ -92,8 +92,8 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
 def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
     """Refine the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
-    The remaining rise to a maximum, H′²/2|H″|, is added. If there is no maximum nearby, `settled`
-    is False, and `log_h` is the value at some shift.
+    The remaining rise to a maximum, H′²/2|H″|, is added to H. If there is no maximum nearby,
+    `settled` is False, and `log_h` is ln H at some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
     left_over = 1e-9  # relative rise that remains; once it is added, the error is far smaller
@@ -127,12 +127,13 @@ def _first_nodes(law: Kernels, shift: float, epsilon: float) -> Array:
 
 
 def _islands(law: Kernels, epsilon: float) -> Array:
-    """The shifts from a valley of f to a mode of f, if its loss exceeds ε or is hardly less.
+    """The distances from valleys to modes of f, which are shifts near which H may rise.
 
-    An island is a connected part of {L > 0} in the plane of y and φ. L is stationary only if ℓ(y) =
-    ℓ(y + φ) = 0, and largest if y is a valley of f and y + φ a mode. Every island that doesn't
-    reach the border contains such a point. So no rise of H is missed between nodes that include
-    these shifts. Shifts that are equal up to a millionth of the spacing are merged.
+    Only distances at which L > 0, or hardly less, are returned. An island is a connected part of {L
+    > 0} in the plane of y and φ. L is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest if y is a
+    valley of f and y + φ a mode. Every island that doesn't reach the border contains such a point.
+    So no rise of H is missed between nodes that include these shifts. Shifts that are equal up to a
+    millionth of the spacing are merged.
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
@@ -165,7 +166,8 @@ def _resolve(
 
     Returns the nodes, the rows H, H′ and H″ there, and flags for cells that may contain the
     maximum. A cell is the interval between two nodes. If it may contain the maximum, it is halved
-    as long as H′ may change sign more often than its ends show, or H differs from the cubic for H′.
+    as long as H′ may change sign more often than its ends show, or H differs from the integral of
+    Hermite's cubic for H′.
     `end` is H at the longest shift.
     """
     known = _evaluate(law, nodes, epsilon)

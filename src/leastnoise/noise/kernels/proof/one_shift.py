@@ -242,7 +242,7 @@ def integrate_positive_part(
 
 
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
-    """Bounds on the integral of max(p, 0) over items on which the quintic p has both signs."""
+    """Bounds on the integral of max(p, 0) over items on which the quintic p may have both signs."""
     least = most = 0.0
     for _ in range(10):  # halvings of items on which p neither has one sign nor is monotone
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)

@@ -109,7 +109,7 @@ class _Line:
         return 1 - self._complement(self._s / 2)
 
     def inner(self) -> Tails:
-        """Enclose half of the first bracket of the formula above: outputs on the shift's side."""
+        """Enclose the tails of outputs on the shift's side: half of the formula's first bracket."""
         if not (self._has_pole or self._excess > 0):
             return _with_doubt(arb(0), arb(0), self._excess)  # since 1 − e^(ε−L) <= L − ε
         ends = _crossing(self._g, low=-_FARTHEST, high=(self._s / 2).log())
@@ -117,7 +117,7 @@ class _Line:
         return Tails.of((1 - self._beyond(ends)) / 2, self._epsilon.exp() * gone / 2)
 
     def outer(self) -> Tails:
-        """Enclose half of the second bracket of the formula above: outputs on the other side."""
+        """Enclose the tails of outputs on the other side: half of the formula's second bracket."""
         all_of_it = self._epsilon.exp() * self._complement(self._s)
         half = arb(1) / 2
         if self._power >= 1 and self._excess >= 0:
