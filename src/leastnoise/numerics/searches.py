@@ -115,7 +115,7 @@ class _SearchPoint:
 
 
 def _interpolate(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
-    """Inverse quadratic interpolation through three points, or the secant through two."""
+    """The next x, by inverse quadratic interpolation through three points, or by the secant."""
     if a.f not in {b.f, c.f} and b.f != c.f:
         return (
             a.x * b.f * c.f / ((a.f - b.f) * (a.f - c.f))

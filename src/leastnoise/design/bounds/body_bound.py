@@ -301,7 +301,7 @@ class BodyWitness:
 
     @classmethod
     def from_record(cls, record: object) -> BodyWitness:
-        """Read a result of `record`; raises CertificateRejected or InvalidArgument for others."""
+        """Read a result of `record`; raises CertificateRejected or InvalidArgument otherwise."""
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
         return cls(
             sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
@@ -345,9 +345,9 @@ def propose(
 def _list_candidates(
     projections: Projections, epsilon: Fraction, coordinates: int, power: int
 ) -> list[tuple[float, int, StaircaseMoment]]:
-    """Triples (approximate ln of the bound, n, moment) for growing n, while the bound rises.
+    """Candidates for the number n of added shifts, growing while the bound rises.
 
-    n is the number of shifts that are added.
+    Each is a triple: an approximate ln of the bound, n, and the moment of the staircase for n.
     """
     candidates: list[tuple[float, int, StaircaseMoment]] = []
     for n in _TIMES if projections.grows else _TIMES[:1]:

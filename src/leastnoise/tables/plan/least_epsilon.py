@@ -107,7 +107,7 @@ def _parts_alone(layout: SpecLayout) -> list[float]:
 
 
 def _parts_of_draws(planned: Planned) -> list[float]:
-    """For each query its part of the plan's ε.
+    """The part of the plan's ε that each query spends.
 
     If queries share a draw, their parts are scaled to the least ε of this draw alone.
     """
