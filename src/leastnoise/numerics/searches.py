@@ -154,7 +154,10 @@ def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _parabola(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
-    """The next step as a share of b − a: inverse quadratic interpolation if it is safe, or half."""
+    """The next step from a towards b, as a share of b − a.
+
+    It follows from inverse quadratic interpolation if that is safe; else it is half.
+    """
     if not (math.isfinite(b.f) and math.isfinite(c.f)):
         return 0.5
     xi, phi = (a.x - b.x) / (c.x - b.x), (a.f - b.f) / (c.f - b.f)

@@ -104,7 +104,7 @@ def most_right(epsilon: Fraction, delta: Interval) -> Fraction:
 
 
 def _percent(share: Fraction) -> str:
-    """A share of 1 in tenths of a per cent, rounded up."""
+    """Write a share of 1 in per cent, rounded up to tenths."""
     return f"{math.ceil(1000 * share) / 10:g} %"
 
 

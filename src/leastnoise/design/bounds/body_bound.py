@@ -95,7 +95,7 @@ class StaircaseMoment:
         return self.factor * self.above[0](u) / self.below[0](u)
 
     def approximate_minimum(self) -> arb:
-        """Enclose the smallest E N^p at a few γ: slightly above the minimum over all γ."""
+        """Enclose the smallest of E N^p at a few γ; it is slightly above the minimum over all γ."""
         smallest = self._smallest()
         values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
         return min(values, key=lambda value: float(value.log()))

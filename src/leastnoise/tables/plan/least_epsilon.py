@@ -68,7 +68,7 @@ def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
 
 
 def find_needed_epsilon(layout: SpecLayout, current: Plan) -> Fraction | None:
-    """The least ε that meets all wishes at the same importances; None if the current plan does.
+    """The least ε that meets all wishes at the same importances; None if `current` meets them.
 
     Also None for a budget in ρ, since no ε determines its noise. Raises Refused if no ε from 1e-6
     to 100 meets all wishes.
