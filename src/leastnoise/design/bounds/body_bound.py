@@ -377,7 +377,7 @@ def _coordinates(projections: Projections, power: int) -> set[int]:
 def fits(
     projections: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int
 ) -> bool:
-    """True if a bound from these coordinates and times is known, and takes little work."""
+    """True if a bound from that many coordinates and shifts is known, and takes little work."""
     least_epsilon, most_epsilon = Fraction(1, 10**100), 500  # of all times together
     most_work = 20_000  # coordinates · ε: a second
     return (

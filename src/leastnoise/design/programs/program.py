@@ -88,11 +88,12 @@ def _count_points(budget: Budget) -> float:
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
-    """The rounded dual prices that prove `closed_form_masses` optimal; `points` is its length.
+    """The rounded dual prices that prove the law of `closed_form_masses` optimal.
 
-    Seen as points (1/W_j, N_j/W_j), the laws T_j lie on or above the line a − bδ through T_N and
-    T_{N+1}. The prices are λ = b, and ψ_{−i} = max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in
-    theory/noise.md §3). Rounding to integers makes the bound slightly smaller, never false.
+    `points` is the number of weights of that law. Seen as points (1/W_j, N_j/W_j), the laws T_j lie
+    on or above the line a − bδ through T_N and T_{N+1}. The prices are λ = b, and ψ_{−i} = max(0,
+    (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to integers makes the
+    bound slightly smaller, never false.
     """
     n = max(points - 2, 0)
     bits = 2 * FACTOR_BITS + 2 * points.bit_length()
