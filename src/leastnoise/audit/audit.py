@@ -61,7 +61,7 @@ def audit_mechanism(
     | detector | refutes |
     |---|---|
     | `distinguishing` | (ε, δ), by an event that is too likely on one input |
-    | `noise` | the claimed law of the noise, by P(Y > u) at fixed u |
+    | `noise` | the claimed law of the noise, by how often outputs exceed fixed thresholds |
     | `sensitivity` | the claimed sensitivity, by the centres of the outputs |
     | `precision` | (ε, δ), by the last bits of floats |
     | `reachability` | (ε, δ), by outputs that only one input can produce |

@@ -20,7 +20,7 @@ from leastnoise.balls.core import PLAIN_BITS, ball, precision
 
 
 def lower(successes: int, trials: int, error: Fraction) -> float:
-    """A lower bound on the probability, which is wrong with probability at most `error`.
+    """A lower bound on the probability of success; it is wrong with probability at most `error`.
 
     >>> round(lower(50, 100, Fraction(1, 1000)), 4)
     0.3448
@@ -29,7 +29,7 @@ def lower(successes: int, trials: int, error: Fraction) -> float:
 
 
 def upper(successes: int, trials: int, error: Fraction) -> float:
-    """An upper bound on the probability, which is wrong with probability at most `error`.
+    """An upper bound on the probability of success; it is wrong with probability at most `error`.
 
     >>> round(upper(0, 100, Fraction(1, 1000)), 4)
     0.0667

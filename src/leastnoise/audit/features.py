@@ -121,7 +121,10 @@ def _cut(name: str, score: Score, subject: Subject) -> Feature:
 
 
 def _quantile_indices(size: int) -> NDArray[np.intp]:
-    """Indices of sorted scores: at equal distances, and 0, 1, 3, 7, … from either end."""
+    """Choose the indices of `size` sorted scores at which their range is cut.
+
+    They are about 200 indices at equal distances, and 0, 1, 3, 7, … from either end.
+    """
     middle = np.linspace(0, size - 1, 200).astype(np.intp)
     ends = (1 << np.arange(max(1, size.bit_length() - 1))) - 1
     ends = ends[ends < size]

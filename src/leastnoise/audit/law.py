@@ -285,7 +285,7 @@ class Centre:
 def cut_points(
     outputs: NDArray[np.float64], probabilities: list[float], beside: float
 ) -> list[float]:
-    """Points just above quantiles of the outputs, and also just below outputs that many share.
+    """Thresholds just above quantiles of the outputs, and just below outputs that many draws share.
 
     Each point is halfway from an output to the next distinct one, or at the distance `beside` from
     it if that is nearer. So neither rounding nor a lattice decides on which side an output lies. An

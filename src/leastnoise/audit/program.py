@@ -227,7 +227,7 @@ def _strays() -> set[int]:
 
 
 def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float64]:
-    """The lines' numbers, shape (lines, dimension); raises InvalidInput for other lines.
+    """Read the lines' numbers, shape (lines, dimension); raises InvalidInput for any other line.
 
     `after` is the number of earlier lines, and `width` their dimension; both are 0 at the start.
     """

@@ -118,7 +118,7 @@ def _read(pipe: int, *, until: float) -> bytes:
 
 
 def pack(outputs: NDArray[np.float64]) -> bytes:
-    """Outputs as the bytes of a .npy file."""
+    """Pack outputs as the bytes of a .npy file."""
     written = io.BytesIO()
     np.save(written, outputs, allow_pickle=False)
     return written.getvalue()

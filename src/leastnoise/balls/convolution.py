@@ -71,7 +71,7 @@ class Convolution:
 
     @classmethod
     def of(cls, parts: Sequence[Part], tilt: Fraction) -> Convolution:
-        """Convolve the tilted losses; raises InvalidArgument unless all lattices have one step."""
+        """Convolve the tilted losses; raises InvalidArgument unless all lattices share one step."""
         step = parts[0][0].step
         if any(lattice.step != step for lattice, _ in parts):
             raise InvalidArgument(name="parts", value="several", expected="lattices of one step")

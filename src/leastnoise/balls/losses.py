@@ -199,7 +199,7 @@ def lower_cells(
     infinite: arb | None = None,
     tails: Tails | None = None,
 ) -> LowerCells:
-    """Atoms whose δ is nowhere above the profile, near the points of the lattice `upper`.
+    """Merge outputs into atoms whose δ is nowhere above the profile, near points of `upper`.
 
     Merging outputs with a loss between two boundaries is post-processing. Masses p of P and q of Q
     give an atom at log(p/q); rounding p down and q up lowers it. `upper` helps to choose boundaries
@@ -259,7 +259,7 @@ def on_best_lattice(
 
 
 def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
-    """Candidates for the fraction of a step by which a lattice of lower cells is moved down.
+    """Candidates for the fraction of a step by which to move down the lattice of lower cells.
 
     They are a tiny number, a number for which all cells lie slightly above their points, and two
     numbers that put one of the two heaviest atoms on a point. An atom between points is mixed with

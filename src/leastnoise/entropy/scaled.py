@@ -216,7 +216,7 @@ class FixedReal(LazyReal):
         return cls(middle, radius)
 
     def enclose(self, bits: int) -> arb:
-        """The fixed ball, since there are no further bits."""
+        """The fixed ball, whatever `bits` says: the number has no further bits."""
         del bits
         return arb(self._middle, self._radius)
 

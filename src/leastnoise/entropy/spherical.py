@@ -137,7 +137,7 @@ class _Spacings:
         self._ends = OrderedUniforms(max(count - 1, 0), entropy)
 
     def floats(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Spacings first … last−1 in floats, and flags for spacings too small for floats."""
+        """The spacings first … last−1 as floats, and flags for those too small for floats."""
         ends = np.zeros(last - first + 1, dtype=np.uint64)
         low, high = max(first - 1, 0), min(last, self._ends.words.size)
         inside = self._ends.words[low:high]

@@ -107,7 +107,7 @@ def _ball(mechanism: Mechanism) -> L1 | L2 | Integer:
 def _space(
     opendp: Any, sensitivity: L1 | L2 | Integer, dimension: int, numbers: str
 ) -> tuple[Any, Any]:
-    """OpenDP's input domain and input metric for the sensitivity."""
+    """The input domain and the input metric of OpenDP for the sensitivity."""
     whole = isinstance(sensitivity, Integer) or numbers == "i32"
     kind = "i32" if whole else "f64"
     number = opendp.atom_domain(T="i32") if whole else opendp.atom_domain(T="f64", nan=False)
@@ -121,7 +121,7 @@ def _space(
 def _privacy(
     opendp: Any, mechanism: Mechanism, *, bound: Fraction, measure: str, epsilon: Exact | None
 ) -> tuple[Any, _Map]:
-    """OpenDP's output measure, and the privacy map."""
+    """The output measure of OpenDP, and the privacy map."""
     if measure == "zcdp":
         of_all = Fraction(mechanism.zcdp.value.upper)
         rho = of_all / (mechanism.certificate.compositions * bound**2)

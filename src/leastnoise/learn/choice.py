@@ -86,7 +86,10 @@ def best_of(
 
 
 def state_neighbours(mechanism: Mechanism, neighbours: str) -> Mechanism:
-    """The mechanism. With "replace-one", its certificate states these neighbours."""
+    """The mechanism with these `neighbours` in its certificate, if they are "replace-one".
+
+    For any others it is unchanged.
+    """
     if neighbours == "replace-one":
         return Mechanism(mechanism.certificate.about("replace-one"))
     return mechanism

@@ -37,7 +37,7 @@ Noisy = Callable[[Floats], Floats]
 
 @_quietly
 def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Features as whole multiples of 2^−20, shape (n, d), in row-major order.
+    """Convert features to whole multiples of 2^−20, shape (n, d), in row-major order.
 
     Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly.
     """

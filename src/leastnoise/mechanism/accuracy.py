@@ -69,9 +69,9 @@ def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
 
 
 def half_width(certificate: Certificate, probability: float, coordinate: int = 0) -> float:
-    """The t with P(|error| <= t) >= probability, for one coordinate; accurate to about 1e-10.
+    """The half-width t of one coordinate's error: P(|error| <= t) >= probability.
 
-    Raises InvalidArgument unless 0 < probability < 1.
+    It is accurate to about 1e-10. Raises InvalidArgument unless 0 < probability < 1.
     """
     factor, spread = _map_factors(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)
@@ -276,9 +276,9 @@ def _rounding_grid(certificate: Certificate) -> float:
 
 
 def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """The factors by which W⁻¹ multiplies a coordinate's noise, and its rounding at most.
+    """The factor by which W⁻¹ multiplies a coordinate's noise, and a bound for its rounding.
 
-    The second is √d for noise in R^d, relative to the first. Without a geometry both are 1.
+    The bound is relative to that factor: √d for noise in R^d. Without a geometry both are 1.
     """
     if certificate.geometry is None:
         return 1.0, 1.0

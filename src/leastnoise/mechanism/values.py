@@ -294,7 +294,7 @@ def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:
 
 
 def flat(values: ExactValues) -> NDArray[Any]:
-    """An array with one entry for each value, in their shape."""
+    """An array with one entry for each value, in the shape of the values."""
     if isinstance(values, ScaledIntegers):
         return values.numerators
     if isinstance(values, Shifted):

@@ -115,7 +115,7 @@ class _SearchPoint:
 
 
 def _interpolate(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
-    """Inverse quadratic interpolation through three points, or the secant through two."""
+    """The next x, by inverse quadratic interpolation through three points, or by the secant."""
     if a.f not in {b.f, c.f} and b.f != c.f:
         return (
             a.x * b.f * c.f / ((a.f - b.f) * (a.f - c.f))
@@ -154,7 +154,10 @@ def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _parabola(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
-    """The next step as a share of b − a: inverse quadratic interpolation if it is safe, or half."""
+    """The next step from a towards b, as a share of b − a.
+
+    It follows from inverse quadratic interpolation if that is safe; else it is half.
+    """
     if not (math.isfinite(b.f) and math.isfinite(c.f)):
         return 0.5
     xi, phi = (a.x - b.x) / (c.x - b.x), (a.f - b.f) / (c.f - b.f)

@@ -104,7 +104,7 @@ def most_right(epsilon: Fraction, delta: Interval) -> Fraction:
 
 
 def _percent(share: Fraction) -> str:
-    """A share of 1 in tenths of a per cent, rounded up."""
+    """Write a share of 1 in per cent, rounded up to tenths."""
     return f"{math.ceil(1000 * share) / 10:g} %"
 
 
@@ -242,7 +242,7 @@ def _name(release: VerifiedRelease, folder: Path) -> str:
 
 
 def _header(about: About, name: str, has_quantiles: bool) -> tuple[str, str]:  # noqa: FBT001
-    """The title of the page, and its head as HTML."""
+    """The title of the page as text, and its head as HTML."""
     title = about.title or name
     lines = [f"<h1>{html(title)}</h1>"]
     by = [text for text in (about.publisher, about.contact) if text is not None]

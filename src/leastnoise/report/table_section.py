@@ -230,7 +230,10 @@ def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[li
 
 
 def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list[str]:
-    """Bands [a, b) in words. The last band of the axis is closed, [a, b], if it is in the table."""
+    """Describe each band [a, b) in words.
+
+    The last band of the axis is closed, [a, b], if it is in the table.
+    """
     last = float(axis.edges[-1])
     texts: list[str] = []
     for low, high in zip(map(as_float, lower), map(as_float, upper), strict=True):

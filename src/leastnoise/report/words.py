@@ -232,7 +232,7 @@ def _of_signature(release: VerifiedRelease) -> str:
 
 
 def verified_certificate(certificate: Certificate | PlanCertificate, delta: Interval) -> list[str]:
-    """Sentences with the statement of a certificate, and its proved δ."""
+    """Sentences that state a certificate's guarantee, and its proved δ."""
     budget = certificate.budget
     proved = proved_delta(budget, delta)
     if isinstance(certificate, PlanCertificate):

@@ -95,7 +95,7 @@ class StaircaseMoment:
         return self.factor * self.above[0](u) / self.below[0](u)
 
     def approximate_minimum(self) -> arb:
-        """Enclose the smallest E N^p at a few γ: slightly above the minimum over all γ."""
+        """Enclose the smallest of E N^p at a few γ; it is slightly above the minimum over all γ."""
         smallest = self._smallest()
         values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
         return min(values, key=lambda value: float(value.log()))
@@ -301,7 +301,7 @@ class BodyWitness:
 
     @classmethod
     def from_record(cls, record: object) -> BodyWitness:
-        """Read a result of `record`; raises CertificateRejected or InvalidArgument for others."""
+        """Read a result of `record`; raises CertificateRejected or InvalidArgument otherwise."""
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
         return cls(
             sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
@@ -345,9 +345,9 @@ def propose(
 def _list_candidates(
     projections: Projections, epsilon: Fraction, coordinates: int, power: int
 ) -> list[tuple[float, int, StaircaseMoment]]:
-    """Triples (approximate ln of the bound, n, moment) for growing n, while the bound rises.
+    """Candidates for the number n of added shifts, growing while the bound rises.
 
-    n is the number of shifts that are added.
+    Each is a triple: an approximate ln of the bound, n, and the moment of the staircase for n.
     """
     candidates: list[tuple[float, int, StaircaseMoment]] = []
     for n in _TIMES if projections.grows else _TIMES[:1]:
@@ -377,7 +377,7 @@ def _coordinates(projections: Projections, power: int) -> set[int]:
 def fits(
     projections: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int
 ) -> bool:
-    """True if a bound from these coordinates and times is known, and takes little work."""
+    """True if a bound from that many coordinates and shifts is known, and takes little work."""
     least_epsilon, most_epsilon = Fraction(1, 10**100), 500  # of all times together
     most_work = 20_000  # coordinates · ε: a second
     return (

@@ -1,4 +1,8 @@
-"""Proved lower bounds on the loss of any additive noise for one number, or for a vector."""
+"""Proved lower bounds on the loss of any additive noise for one number, or for a vector.
+
+Notation: X is the noise, in units of the sensitivity, and E a mean. The loss is E|X| (mae) or E X²
+(mse), so E|X|^p with p = 1 or 2.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +62,14 @@ class Witness:
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
         """The exact lower bound on E|X|^power that the prices prove, for private X on the lattice.
 
-        Lengths are in sensitivities.
+        Notation: as in the class; δ is `delta`, and G_i = Σ_j ψ_{j,i} − c ψ_{j,i+j} is the sum of
+        prices at the point i. Lengths are in sensitivities.
 
         For every symmetric law q and ψ in [0, λ]: Σ_i ψ_{j,i}(q_i − c q_{i−j}) <= λ_j δ. So E cost
-        >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j with G_i =
-        Σ_j ψ_{j,i} − c ψ_{j,i+j} (theory/noise.md §4). Beyond |i| = n + m, G is at least its value
-        at the previous point of the same class modulo m, and the cost increases, so these i need no
-        check. Averaging with the reflection makes any law symmetric.
+        >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j
+        (theory/noise.md §4). Beyond |i| = n + m, G is at least its value at the previous point of
+        the same class modulo m, and the cost increases, so these i need no check. Averaging with
+        the reflection makes any law symmetric.
         """
         self._check()
         m, n = self.cells, self.reach

@@ -137,10 +137,11 @@ _NUMBERS: Converter[Sequence[int], tuple[int, ...]] = takes(_validate.any_wholes
 class RadialWitness:
     """The prices ψ and λ that prove a lower bound, for shifts of length 1 in R^`dimension`.
 
-    Radii are in cells of length 1/`cells`, where `cells` is a power of two; J_l is constant on a
-    cell. The levels are ω_l = `levels`[l]·2^−52. `prices` holds J_l at the `nodes` (cells 0 = n_0 <
-    n_1 < …), one row per node. Between two nodes J_l is interpolated and rounded down; from the
-    last node, ρ, on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
+    Notation: as in the module. Radii are in cells of length 1/`cells`, where `cells` is a power of
+    two; J_l is constant on a cell. The levels are ω_l = `levels`[l]·2^−52. `prices` holds J_l at
+    the `nodes` (cells 0 = n_0 < n_1 < …), one row per node. Between two nodes J_l is interpolated
+    and rounded down; from the last node, ρ, on it is 0. Prices and the `ceiling` λ are in units of
+    2^−bits.
     """
 
     dimension: int = field(converter=A_NUMBER)

@@ -43,7 +43,7 @@ MAX_POINTS = DiscreteStaircase.most_points
 
 
 def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
-    """Integer weights at 0, 1, … of the best law, which meets `budget` exactly; needs delta > 0.
+    """The integer weights at 0, 1, … of the best law that meets `budget` exactly; needs delta > 0.
 
     The weights are built from the end inwards: a_i = ⌊c⁻ a_{i+1}⌋ with c⁻ <= e^ε exposes nothing
     between. The end is a_N = B = 2^128 and one smaller weight x = a_{N+1}. If a_{−N} … a_N sum to
@@ -88,11 +88,12 @@ def _count_points(budget: Budget) -> float:
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
-    """The rounded dual prices that prove `closed_form_masses` optimal; `points` is its length.
+    """The rounded dual prices that prove the law of `closed_form_masses` optimal.
 
-    Seen as points (1/W_j, N_j/W_j), the laws T_j lie on or above the line a − bδ through T_N and
-    T_{N+1}. The prices are λ = b, and ψ_{−i} = max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in
-    theory/noise.md §3). Rounding to integers makes the bound slightly smaller, never false.
+    `points` is the number of weights of that law. Seen as points (1/W_j, N_j/W_j), the laws T_j lie
+    on or above the line a − bδ through T_N and T_{N+1}. The prices are λ = b, and ψ_{−i} = max(0,
+    (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to integers makes the
+    bound slightly smaller, never false.
     """
     n = max(points - 2, 0)
     bits = 2 * FACTOR_BITS + 2 * points.bit_length()
@@ -252,7 +253,10 @@ class LatticeProgram:
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
     def _run_solver(self, rows: LatticeRows, allowance: Allowance) -> Any:
-        """Scipy's result for these rows; None if no method solves the program in the allowance."""
+        """The result of SciPy's solver for these rows; None if no method solves the program.
+
+        Methods are tried until the allowance is spent.
+        """
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
         count = len(rows.shift)

@@ -94,7 +94,7 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
 
 
 def _choose_edges(staircase: SphericalStaircase) -> list[int]:
-    """Edges in units of 1/_CELLS: multiples of 1/m for some m, and the staircase's edges.
+    """The edges, in units of 1/_CELLS: multiples of 1/m for some m, and the staircase's edges.
 
     With an edge x, every x + i for whole i is an edge, too. So the edges of two copies a shift of 1
     apart coincide. They continue beyond the staircase's end.

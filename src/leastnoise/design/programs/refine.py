@@ -279,7 +279,8 @@ def _repair_law(
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
     """The relative growth of the loss from the weights `before` to `masses`.
 
-    The losses are E|X|^`power` at a lattice spacing of 1, which cancels.
+    The losses are the means of |X|^`power` over laws X with these weights, at a lattice spacing of
+    1, which cancels.
     """
     laws = (Optimal(scale=1, cells=1, masses=weights).lattice for weights in (masses, before))
     after, loss = (law.moment(power) for law in laws)

@@ -92,7 +92,7 @@ def _scaled(value: float) -> int:
 
 
 def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
-    """The solver's law as integers that are proportional to its masses.
+    """The solver's law as integers, which are proportional to its masses.
 
     `spare` is the number of extra bits, for later divisions. The law's privacy is proved later,
     from these integers.

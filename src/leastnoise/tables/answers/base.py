@@ -240,7 +240,7 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """Further columns like `stated`, which releases by earlier versions may lack."""
+        """Further columns like those in `stated`; releases by earlier versions may lack them."""
         return {}
 
     def find_wrong(

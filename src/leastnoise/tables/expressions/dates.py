@@ -95,13 +95,13 @@ def _other_part(node: Parsed, read: Read) -> Expression:
 
 
 def subtract_days(end: Expression, start: Expression) -> Expression:
-    """`end - start`, the number of days between two dates."""
+    """The number of days between two dates, `end - start`."""
     days = [as_type(value, ("date",), "-", hint=_DATES) for value in (end, start)]
     return Call("days", tuple(days), "int")
 
 
 def _completed(node: Parsed, read: Read) -> Expression:
-    """`date_sub(unit, start, end)`: the completed units from start to end."""
+    """Read `date_sub(unit, start, end)`: the number of completed units from start to end."""
     if len(node.expressions) != 3:
         raise ValueError("Expected date_sub('year', start, end).")
     unit = str(node.expressions[0].name).lower()
@@ -122,7 +122,7 @@ def _completed(node: Parsed, read: Read) -> Expression:
 
 
 def _difference(node: Parsed, read: Read) -> Expression:
-    """`date_diff('day', start, end)`; other units are refused, since databases disagree on them."""
+    """Read `date_diff('day', start, end)`; databases disagree on other units, which are refused."""
     check_arguments(node, "this", "expression", "unit", "date_part_boundary")
     unit = "day" if (named := node.args.get("unit")) is None else str(named.name).lower()
     end, start = read(node.this), read(node.args["expression"])

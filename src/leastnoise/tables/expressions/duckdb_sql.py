@@ -181,7 +181,7 @@ def _float(node: Call, first: str, second: str) -> str:
 
 
 def _step(_: Call, value: str, *steps: str) -> str:
-    """SQL of a step function, as a binary search."""
+    """SQL of a step function of `value`, as a binary search among its thresholds."""
     if len(steps) == 1:
         return steps[0]
     middle = len(steps) // 4 * 2 + 1
@@ -190,7 +190,10 @@ def _step(_: Call, value: str, *steps: str) -> str:
 
 
 def _join(_: Call, *values: str) -> str:
-    """SQL of joined texts; the first becomes NULL if the result is too long for a text."""
+    """SQL of the texts joined; NULL if the result is too long for a text.
+
+    The first text becomes NULL in that case, and so does the result.
+    """
     length = " + ".join(f"strlen({value})" for value in values)
     first = f"CASE WHEN {length} <= {MAX_TEXT} THEN {values[0]} END"
     return " || ".join([f"({first})", *values[1:]])
@@ -203,7 +206,8 @@ def _like(node: Call, value: str) -> str:
 def _arithmetic(node: Call, first: str, second: str) -> str:
     """SQL of an arithmetic result: NULL if it isn't finite, or a whole number beyond 2^53.
 
-    If float64 rounds a sum to 2^53, the exact sum is 2^53 or 2^53 + 1: it is 2^53 if it is even.
+    If float64 rounds a whole result to 2^53, the exact result is 2^53 or 2^53 + 1. Only 2^53 is
+    even, so the parity of the operands decides.
     """
     result = f"{first} {node.operator} {second}"
     defined = f"isfinite({result})"

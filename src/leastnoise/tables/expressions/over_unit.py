@@ -61,10 +61,11 @@ def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> b
 def duckdb_window(
     node: Call, values: Sequence[str], *, unit: str, ties: Sequence[str], kind: str
 ) -> str:
-    """DuckDB's SQL of a call over the unit. `values` are its other arguments, `kind` its SQL type.
+    """DuckDB's SQL of a call over the unit, from the SQL of its other arguments, `values`.
 
-    For row numbers, the columns `ties` break ties. Two rows that are still equal are equal in
-    everything that a release reads, so it doesn't matter which comes first.
+    `kind` is the SQL type of the result. For row numbers, the columns `ties` break ties. Two rows
+    that are still equal are equal in everything that a release reads, so it doesn't matter which
+    comes first.
     """
     if node.operator in _NUMBERS:
         missing = " OR ".join(f"{value} IS NULL" for value in values)

@@ -63,7 +63,7 @@ def as_text(value: Expression, word: str) -> Expression:
 
 
 def _join(node: Parsed, read: Read) -> Expression:
-    """`a || b`: NULL if a part is NULL, or if the result is too long for a text of a source."""
+    """Read `a || b`: NULL if a part is NULL, or if the result is too long for a source's text."""
     check_arguments(node, "this", "expression")
     parts: list[Expression] = []
     for operand in (node.this, node.args["expression"]):
@@ -74,7 +74,7 @@ def _join(node: Parsed, read: Read) -> Expression:
 
 
 def _concatenate(node: Parsed, read: Read) -> Expression:
-    """`concat(a, b)`, which skips NULL as DuckDB and PostgreSQL do."""
+    """Read `concat(a, b)`, which skips NULL as DuckDB and PostgreSQL do."""
     check_arguments(node, "expressions", "coalesce")
     empty = Constant("", "text")
     texts = [as_text(read(part), "concat") for part in node.expressions]

@@ -94,7 +94,7 @@ def _uses(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _limits(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield a problem if limits in a query bound nothing there."""
+    """Yield a problem for limits of a query that bound nothing in it."""
     query, key = parsed.query, f"{path}.contribution"
     if query.contribution is None:
         return

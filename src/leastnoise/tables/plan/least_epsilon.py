@@ -68,7 +68,7 @@ def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
 
 
 def find_needed_epsilon(layout: SpecLayout, current: Plan) -> Fraction | None:
-    """The least ε that meets all wishes at the same importances; None if the current plan does.
+    """The least ε that meets all wishes at the same importances; None if `current` meets them.
 
     Also None for a budget in ρ, since no ε determines its noise. Raises Refused if no ε from 1e-6
     to 100 meets all wishes.
@@ -107,7 +107,7 @@ def _parts_alone(layout: SpecLayout) -> list[float]:
 
 
 def _parts_of_draws(planned: Planned) -> list[float]:
-    """For each query its part of the plan's ε.
+    """The part of the plan's ε that each query spends.
 
     If queries share a draw, their parts are scaled to the least ε of this draw alone.
     """

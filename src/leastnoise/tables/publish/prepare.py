@@ -233,7 +233,10 @@ class Standing:
 
     @classmethod
     def find_before_planning(cls, spec: Spec, folder: Path) -> Self | None:
-        """As `find`, but None before the ledger exists, since a plan needs no ledger."""
+        """The state of a spec's series, like `find`; None before the ledger exists.
+
+        A plan needs no ledger.
+        """
         account = spec.privacy.ledger
         known = account is not None and os.path.lexists(folder / account.path)
         return cls.find(spec, folder) if known else None

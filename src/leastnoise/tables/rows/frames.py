@@ -360,7 +360,7 @@ def as_text(value: object) -> str | None:
 
 
 def _has_text(value: object) -> bool:
-    """True for pandas values whose text depends only on themselves."""
+    """True for a pandas value whose text depends only on the value itself."""
     kind = type(value)
     return kind.__name__ in _WITH_TEXT and kind.__module__.partition(".")[0] == "pandas"
 

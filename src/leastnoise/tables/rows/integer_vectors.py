@@ -117,7 +117,7 @@ def _weighs_rows(layout: Layout) -> bool:
 
 
 def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
-    """Lists of indices of layouts: each list is a batch, which is summed together.
+    """Group layouts into batches that are summed together; a batch is a list of indices of layouts.
 
     The layouts of a batch have the same rows and cells. A batch has few numbers, so that the sums
     of a person and cell have a bounded size.

@@ -129,7 +129,7 @@ class Section(BaseModel):
 
     @classmethod
     def _fields(cls) -> dict[str, FieldInfo]:
-        """The fields by their keys in a spec."""
+        """The fields of the section, by their keys in a spec."""
         return {field.alias or name: field for name, field in cls.model_fields.items()}
 
     @classmethod

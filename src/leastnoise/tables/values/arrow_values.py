@@ -46,7 +46,7 @@ class CheckedStream:
         self._frame, self._positions = frame, positions
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The stream; DuckDB asks for its schema first."""
+        """The stream of the frame, in Arrow's C interface; DuckDB asks for its schema first."""
         pa, reader = _arrow(), _reader(self._frame)
         schema = _schema_at(reader.schema, self._positions)
         batches = self._batches(reader, schema)
@@ -174,7 +174,7 @@ def _texts(values: Any) -> Any:
 
 
 def _null_invalid_texts(values: Any, raw: Any) -> Any:
-    """Texts, whose bytes are `raw`, with NULL for those that aren't UTF-8."""
+    """Replace texts that aren't UTF-8 by NULL; `raw` has the bytes of the texts."""
     if _is_valid(values):
         return values
     right = [text if text is not None and is_utf8(text) else None for text in raw.to_pylist()]
@@ -217,7 +217,10 @@ def _decimals(values: Any) -> Any:
 
 
 def _days(values: Any) -> Any:
-    """Dates in milliseconds, with NULL unless they are whole days of 32 bits; DuckDB would wrap."""
+    """Replace dates in milliseconds by NULL unless they are whole days of 32 bits.
+
+    DuckDB would wrap other dates.
+    """
     pa = _arrow()
     passed = values.view(pa.int64())
     days = pa.compute.divide(passed, _DAY_MS)

@@ -48,7 +48,7 @@ class PlainQueries(QueryKind):
         return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
-        """One answer to all of these queries; an empty list without queries."""
+        """A single answer to all of these queries, in a list; an empty list without queries."""
         from leastnoise.tables.answers.plain.answer import Plain  # noqa: PLC0415  (0.5 s)
 
         return [Plain(layouts=layouts, queries=tuple(queries))] if queries else []

@@ -205,7 +205,10 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """With probability 95 %, no omitted count exceeds a selected count by more than this."""
+        """A bound, with probability 95 %, on an omitted count minus a selected count.
+
+        It holds for all pairs of an omitted and a selected count together.
+        """
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
         return math.floor(math.log(pairs / _MISSED) / float(claim.rate)) + 1

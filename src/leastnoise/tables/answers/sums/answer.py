@@ -119,7 +119,7 @@ class Summed(NoisyAnswer):
         """Sentences about the noise, with a comparison with other noise for these tables."""
 
     def mark(self, index: int) -> dict[str, Any]:
-        """Fields of plan.json that differ between tables."""
+        """The fields of plan.json that differ between the tables."""
         return {"unlike_rows": self.parts[index].has_unlike_rows}
 
     def dimension(self, index: int) -> int:

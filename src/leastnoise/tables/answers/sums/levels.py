@@ -124,7 +124,7 @@ class Levels(TreeSums):
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """The fields of `Compared` for other noise: `cells`, `apart` and `bound`."""
+        """The errors of other noise, as the fields `cells`, `apart` and `bound` of `Compared`."""
         releases, tree, tables = (
             self.certificate.compositions,
             key_tree(self.cells),

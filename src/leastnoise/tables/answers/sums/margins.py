@@ -183,7 +183,7 @@ class Margins(MeasuredSums):
         return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
     def mark(self, index: int) -> dict[str, Any]:
-        """No fields, since the records of all tables are alike."""
+        """An empty dictionary, since the records of all tables have the same fields."""
         del index
         return {}
 
@@ -219,7 +219,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance of the noise in each table; shape (measured numbers, tables of `every`).
+        """The inverse variance of the noise; shape (measured numbers, tables of `every`).
 
         It is 0 for tables without noise. For noise in contrasts, it is 1/variance of a contrast
         whose squared coefficients add up to 1.

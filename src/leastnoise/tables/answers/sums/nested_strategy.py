@@ -44,7 +44,7 @@ class NestedStrategy:
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance of each table's noise; 0 for a table that isn't measured."""
+        """The inverse variance of each table's noise; 0 for a table that isn't measured."""
         information = np.zeros(len(self.nested.every))
         for table, claim in self.measured.items():
             information[table] = 1 / claim.noise.variance

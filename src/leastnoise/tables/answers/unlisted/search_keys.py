@@ -119,7 +119,7 @@ def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertifica
 
 
 def _raise_chances(budget: Budget) -> list[int]:
-    """CERTAIN times the chances π(1), π(2), … of `_prove_best_chances`, up to the first 1."""
+    """The chances π(1), π(2), … of `_prove_best_chances` to the first 1, in parts of 1/CERTAIN."""
     with precision(PLAIN_BITS):
         factor = Fraction(float_below(ball(min(budget.epsilon, _MOST_EPSILON)).exp()))
     chances, part = [0], math.floor(budget.delta * CERTAIN)
@@ -203,11 +203,11 @@ def _prove(
 
 
 def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int, ...]:
-    """CERTAIN times π(1), π(2), …, with π(`half`) = ½ and π(half + i) = 1 − π(half − i).
+    """The chances π(1), π(2), … of one shape, in parts of 1/CERTAIN; π(`half`) is ½.
 
-    Below ½, let ln(π/(1 − π)) = −x. Towards smaller n, at each step x grows by
-    s·(1 + g·(x/x₁)^bend), and π falls by another δ₀, down to the last chance above 0. Here
-    δ₀ = part·δ/k·e^(−(ε − 1)₊/k), x₁ = −ln δ₀, g = growth·2·k^(2/3), and s is as small as possible.
+    Below ½, let ln(π/(1 − π)) = −x. Towards smaller n, at each step x grows by s·(1 +
+    g·(x/x₁)^bend), and π falls by another δ₀, down to the last chance above 0. Here δ₀ =
+    part·δ/k·e^(−(ε − 1)₊/k), x₁ = −ln δ₀, g = growth·2·k^(2/3), and s is as small as possible.
     `KeysCertificate` proves that the chances are private.
     """
     growth, bend, part = shape

@@ -103,7 +103,7 @@ def _without_companions(paths: Iterable[Path]) -> list[Path]:
 
 
 def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
-    """The files below `root` whose path matches the `pattern`, a part for each folder and the name.
+    """The files below `root` whose paths match the `pattern`, which has a part per folder or file.
 
     Each folder is read once. Links to folders are not followed, because they may form a circle.
     """
@@ -119,7 +119,7 @@ def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
 
 
 def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> set[int]:
-    """The positions in `pattern` after a folder or file of this name; none for a hidden name."""
+    """The positions in `pattern` after a folder or file of this name; empty for a hidden name."""
     if name.startswith((".", "_")):
         return set()
     parts = [(position, pattern[position]) for position in positions if position < len(pattern)]
@@ -129,7 +129,7 @@ def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> s
 
 
 def _skip_any(positions: set[int], pattern: Sequence[str]) -> set[int]:
-    """These `positions` in `pattern`; also the next after each "**", which may match nothing."""
+    """Add to `positions` the next position after each "**" in `pattern`; it may match nothing."""
     reached = set(positions)
     for position, part in enumerate(pattern):
         if position in reached and part == _ANY:

@@ -43,7 +43,7 @@ class RowReading:
     rehearsed: bool = False
 
     def in_subfolder(self, name: str, used: Collection[str]) -> RowReading:
-        """These instructions for other columns, with a new subfolder for private files."""
+        """The same instructions for other columns, with a new subfolder for private files."""
         folder = self.folder / name
         folder.mkdir()
         return replace(self, folder=folder, used=used)

@@ -79,7 +79,7 @@ class PostgresTable(Input):
 
     @property
     def _kinds(self) -> dict[str, str]:
-        """PostgreSQL's type names of the columns, queried once."""
+        """The names of the columns' types in PostgreSQL, queried once."""
         if self._found is None:
             with self._connect() as cursor:
                 cursor.execute("SELECT current_setting('server_encoding')")
