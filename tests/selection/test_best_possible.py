@@ -52,7 +52,7 @@ def test_counts_without_a_delta_have_no_better_noise_on_whole_numbers() -> None:
 
 def test_noise_on_the_real_line_is_not_measured_by_that_on_whole_numbers() -> None:
     """For a sensitivity of 2 the staircase has less noise than any law on the whole numbers."""
-    comparison = compare(epsilon=1, sensitivity=Integer(2), bound=True, time_limit=5)
+    comparison = compare(epsilon=1, sensitivity=Integer(2), bound=True, time_limit=60)
     assert [candidate.label for candidate in comparison.candidates[:2]] == [
         "staircase",
         "geometric",
