@@ -337,8 +337,8 @@ def refute_outright(
 ) -> str:
     """A sentence that refutes the claimed noise at every centre; empty if no sentence does.
 
-    `level` is the level of each bound: the two of `centre`, and one for outputs that the noise
-    can't have.
+    `level` is the error level of each of three bounds: two on the centre, and one on the share of
+    outputs that the noise can't produce.
     """
     if sample.strange:
         share = _words.round_down(binomial.lower(sample.strange, sample.size, level))

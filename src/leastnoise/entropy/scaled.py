@@ -86,7 +86,7 @@ class ScaledSampler(Sampler):
         """A sampler of other coordinates of the draw, which shares the factor S.
 
         Args:
-            factor: S.
+            factor: The factor S, such as `fixed_factor` returns it.
 
         Returns:
             The sampler.

@@ -30,17 +30,17 @@ def to_opendp(
     """Make a `Measurement` that calls `mechanism.release`, with its noise and rounding.
 
     The input space follows the sensitivity: vectors of floats under `l2_distance` or `l1_distance`,
-    or one number under `absolute_distance` (an i32 if it changes by whole numbers). d_in is the
-    exact value of its float: a sensitivity of 1/10 is less than the float 0.1, and only
-    `L2(Fraction(0.1))` admits it. OpenDP doesn't check the proof, so it requires
-    `enable_features("contrib", "honest-but-curious")`.
+    or one number under `absolute_distance` (an i32 if it changes by whole numbers). OpenDP's d_in,
+    the largest distance of two inputs, is the exact value of its float: a sensitivity of 1/10 is
+    less than the float 0.1, and only `L2(Fraction(0.1))` admits it. OpenDP doesn't check the proof,
+    so it requires `enable_features("contrib", "honest-but-curious")`.
 
     Args:
         mechanism: The mechanism, for one release of the whole data.
         measure: "dp" maps d_in, up to the certified sensitivity, to (ε, δ) under
             `approximate(max_divergence())`, or to ε under `max_divergence()` for δ = 0. "zcdp" maps
             every d_in to ρ = d_in²/2σ² under `zero_concentrated_divergence()`, for Gaussian noise
-            and mixtures of it.
+            of standard deviation σ and mixtures of it.
         epsilon: With "dp", the ε of the map, for which δ of one release is proved. Without it the
             map has the certificate's ε and δ.
         numbers: With "i32" the measurement takes whole numbers, in vectors of any size as

@@ -80,7 +80,7 @@ def _few_conditions(
 
 
 def _satisfies_all(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
-    """True if a row satisfies every predicate; NULL satisfies none."""
+    """True if a row satisfies every predicate of the condition; NULL satisfies none."""
     return nw.all_horizontal(
         *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
         ignore_nulls=False,

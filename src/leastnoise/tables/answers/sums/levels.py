@@ -95,7 +95,7 @@ class Levels(TreeSums):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise of the tree, with each table as the nodes of one level."""
+        """The noise of the tree; the rows of each table are the nodes of one level."""
         tree = key_tree(self.cells)
         levels = reversed(range(len(tree.values)))
         return TreeStrategy(

@@ -321,7 +321,7 @@ class Margins(MeasuredSums):
     def steps(self) -> tuple[Fraction, ...]:
         """For each measured number, the grid to which the published number of a cell is rounded.
 
-        That is a count, or a sum of values in the units of their column.
+        The published number is a count, or a sum of values in the units of their column.
         """
         steps = list(self.grids)
         for index, number in enumerate(self.measured_cells.components):

@@ -133,7 +133,7 @@ def _whole(value: float | None) -> int | None:
 
 
 def _decoded(value: object, encoding: str) -> str | None:
-    """The text of letters that stand for bytes; None if it is blank or not in the encoding."""
+    """Decode a text whose letters stand for bytes; None if it is blank or not in the encoding."""
     if not isinstance(value, str) or not value:
         return None
     try:
