@@ -43,7 +43,13 @@ def subtracted() -> ln.ReleaseDifference:
 @cache
 def compared() -> ln.Comparison:
     return ln.compare(
-        epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=60
+        epsilon=1,
+        delta="1e-3",
+        sensitivity=ln.L1(1),
+        loss="mae",
+        bound=True,
+        gap=0.9,
+        time_limit=60,
     )
 
 

@@ -149,7 +149,13 @@ def mechanism() -> ln.Mechanism:
 def lower_bound() -> Any:
     """A proved lower bound on the loss of noise for one number, by a linear program."""
     comparison = ln.compare(
-        epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=60
+        epsilon=1,
+        delta="1e-3",
+        sensitivity=ln.L1(1),
+        loss="mae",
+        bound=True,
+        gap=0.9,
+        time_limit=60,
     )
     return comparison.best_possible.bound if comparison.best_possible else None
 

@@ -44,7 +44,13 @@ def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
 
 def _bound_of_a_program() -> Any:
     comparison = ln.compare(
-        epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=60
+        epsilon=1,
+        delta="1e-3",
+        sensitivity=ln.L1(1),
+        loss="mae",
+        bound=True,
+        gap=0.9,
+        time_limit=60,
     )
     assert comparison.best_possible is not None
     return comparison.best_possible.bound

@@ -145,11 +145,13 @@ def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:
 @final
 @dataclass(frozen=True)
 class _Vertex:
+    """A vertex of the hull in `chords`: the point (α, δ) with α = e^`epsilon`."""
+
     epsilon: Fraction
     alpha: arb
     delta: arb
 
     def buries(self, middle: _Vertex, first: _Vertex) -> bool:
-        """True if `middle` is on or above the chord from `first` to this vertex."""
+        """True if `middle` is surely on or above the chord from `first` to this vertex."""
         rise = (middle.delta - first.delta) * (self.alpha - first.alpha)
         return bool(rise >= (self.delta - first.delta) * (middle.alpha - first.alpha))

@@ -47,9 +47,10 @@ def command(
     """Find and prove the smallest scale of a noise.
 
     The scale is never below the exact minimum, and at most 1e-9 (relative) above it for gaussian,
-    laplace, l2 and steps, 1e-5 for other noise. Designed noise (optimal, discrete-staircase) is
-    within --gap of the best possible, 0.5 % by default, or the best after an amount of work that
-    takes about a minute and is the same on every machine. --time-limit sets a time limit instead.
+    laplace, l2 and steps, 1e-5 for other noise. The error of designed noise (optimal,
+    discrete-staircase) exceeds the least possible by --gap at most: 0.5 % by default, 2 % for
+    epsilon > 5. The search ends earlier, with the best noise so far, after an amount of work that
+    takes about a minute and is the same on every machine. --time-limit sets a time instead.
     """
     from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget

@@ -202,7 +202,11 @@ _shapes = options_of(
 search = options_of(
     SEARCH,
     ("--loss", among("mse", "mae"), "Error to minimise: mse is E‖X‖₂², mae is E‖X‖₁.", "mse"),
-    ("--gap", REAL, "Largest excess of designed noise over the least error: 0.001 if left out."),
+    (
+        "--gap",
+        REAL,
+        "Excess of designed noise over the least error: 0.005 if left out, 0.02 for epsilon > 5.",
+    ),
     ("--time-limit", SECONDS, "Limit the search by time, not by a fixed amount of work."),
 )
 _param = option(

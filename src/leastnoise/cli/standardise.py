@@ -69,7 +69,7 @@ def _split(weights: str) -> tuple[str, list[str]]:
 
 
 def _describe_sum(shares: Sequence[str]) -> list[str]:
-    """A sentence about the sum of the weights; none if it is 1, 10, …, 10⁹ in four digits."""
+    """A list of a sentence about the sum of the weights; empty if the sum is 1, 10, …, or 10⁹."""
     from leastnoise.guarantees.exact import exact
 
     total = _words.number(sum(exact(share, name="--weights") for share in shares))

@@ -79,10 +79,10 @@ class SharedDraw:
     def in_parts(
         cls, certificate: Certificate, grid: Fraction, sizes: Sequence[int]
     ) -> list[SharedDraw]:
-        """Draw S, or the length of each part: a list with an entry for each part.
+        """Draw S once, or the lengths of all parts; return an entry for each part.
 
-        `sizes` are the parts' numbers of coordinates, each at least 1. Raises NotApplicable like
-        `of`, but generalized gamma is allowed.
+        `sizes` are the parts' numbers of coordinates, each at least 1. Raises NotApplicable for a
+        geometry, and for laws of neither kind: mixtures, and noise in the shape of a body.
         """
         noise = certificate.noise
         radius = registered_family(type(noise)).part("radius")

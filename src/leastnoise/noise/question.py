@@ -33,10 +33,10 @@ from leastnoise.noise.base import Noise
 def _check_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
 ) -> Neighbours | None:
-    """The neighbours that are stated; for Poisson samples always add-remove.
+    """The relation that is `stated`; add-remove if the record is of Poisson samples.
 
-    Raises InvalidArgument if `stated` names no relation, and NotApplicable if it names another one
-    for Poisson samples.
+    Raises InvalidArgument if `stated` is neither None nor a known relation; `name` is the
+    argument's name. Raises NotApplicable for Poisson samples with another relation.
     """
     if stated is not None:
         _validate.one_of(stated, NEIGHBOURS, name=name)

@@ -2,7 +2,8 @@
 
 A table has one of three forms: the nodes of a level (`Nodes`), sums of the first cells
 (`Prefixes`), or sums over columns (`Crossed`). In the last form the tree has a level for each
-column. Each form computes the variances and the laws of its numbers.
+column. `GroupSums` adds up tables of the first two forms over groups. Each form computes the
+variances and the laws of its numbers.
 
 Notation: level 0 of a tree is its root, and the cells are its last level. In an even tree all nodes
 of a level have equally many children, and `branches` lists these numbers. S_g is the sum of the
@@ -314,7 +315,10 @@ class Crossed(TreeTable):
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupSums(TreeTable):
-    """A table summed over `groups` groups, which have independent trees of one shape."""
+    """Sums of a table over groups: each number adds up one number of `of` from each group's tree.
+
+    The trees of the `groups` groups have one shape and independent noise.
+    """
 
     of: Nodes | Prefixes
     groups: int

@@ -373,8 +373,9 @@ class SphericalEnvelope:
     def _overlap(self, v: arb) -> arb:
         """A bound on |X| at all heights from V/a on, from the overlap of p with a shifted copy.
 
-        For a shift by τ it is max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))), with m and B from
-        `_minorant`. The best of 16 values of τ in (0, π/V] is used.
+        For a shift by τ it is max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))). m is the mass
+        of a unimodal function below p, and B a bound on its height (`_minorant`). The best of 16
+        values of τ in (0, π/V] is used.
         """
         mass, top = self._minorant
 

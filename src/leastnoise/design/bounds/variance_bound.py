@@ -212,11 +212,13 @@ class _BoundTree:
 
 
 def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """Propose the vectors u_j as integers: one for each sum, and one for a cell of each parent.
+    """Propose the vectors u_j of the bound on counts of a tree, all times one factor, as integers.
 
-    Returns three lists. The first has u_j of each sum; the second has, for one cell of each parent,
-    u_j at all cells but itself (the background). Each u_j has one number for each parent. The third
-    has, for each parent, the number (extra) to add to u_j at the cell itself.
+    The factor cancels in the bound. a_j is the weight of number j, and w_j the vector of the cells
+    that it sums: see the notation above `least_log_variance`. Cells of one parent are alike, so u_j
+    is given by one number for each parent. Only a cell's own vector has another number at the cell
+    itself. Returns three lists: u_j of each sum; u_j of one cell of each parent, without its extra;
+    and for each parent the extra to add at the cell itself.
 
     The best vectors are u_j = √(a_j/v_j)·X⁻¹w_j with v_j = w_jᵀX⁻¹w_j, where X is the matrix over
     the cells that minimises Σ_j a_j ln v_j under X_ii <= 1 (theory/marginals.md §9). Cells of one

@@ -131,9 +131,11 @@ def fine_gap(task: Task) -> float:
 
 
 def find_design(task: Task, effort: Effort = _USUAL) -> Design:
-    """A design within the gap of `effort` of the best possible, or the best that is found.
+    """A law for `task`, and a lower bound on the loss of every law.
 
-    Without a time limit it doesn't depend on earlier results: the cache only saves time. Raises
+    The law's loss exceeds the bound by the relative gap of `effort` at most. If that isn't reached,
+    the best design found is returned. Without a time limit the result doesn't depend on earlier
+    results: the cache only saves time. Raises
     NotApplicable if nothing could be found.
     """
     gap = _gap(task, effort)

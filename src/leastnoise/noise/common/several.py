@@ -51,7 +51,10 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
-        """Ln of the proved bound on δ of all draws, minus ln of the budget's δ; −∞ for 0."""
+        """The gap ln(δ/δ₀), for a bound δ of all draws of `law`; −∞ if the bound is 0.
+
+        δ is computed on a lattice with `points_per_std` steps in a standard deviation of the loss.
+        """
 
     @abstractmethod
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:

@@ -356,7 +356,10 @@ def _spread(law: GeneralizedGamma, scales: Fraction) -> float:
 def _tails_at(
     law: GeneralizedGamma, scales: Fraction, epsilon: Fraction, log_tail: float
 ) -> _Tails:
-    """Enclose the tails at ε; `log_tail`, the approximate ln P(Z > ε), sets the precision."""
+    """Enclose P(Z > ε), e^ε·Q(Z > ε) and δ(ε) for a shift by `scales`, in units of the scale.
+
+    `log_tail`, the approximate ln P(Z > ε), sets the precision.
+    """
     small = max(log_tail, _SMALLEST)
     more = math.ceil(-small / math.log(2) / _BITS_MORE) * _BITS_MORE
     with precision(_BITS + more):

@@ -54,8 +54,9 @@ class OfOneQuery(ABC):
         return self.share.share(Fraction(1, self.releases))
 
     def owns(self, name: str) -> bool:
-        """False: no certificate's name differs from the query's label.
+        """True if `name` isn't the query's label, but names one of its certificates.
 
-        Some subclasses override this.
+        Here it never is: the only certificate has the label as its name. Some subclasses override
+        this.
         """
         return False

@@ -76,7 +76,10 @@ def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
 
 
 def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:
-    """The variance of each component of a layout; `first` is its first coordinate in the draw."""
+    """The variance of the noise in each component of a layout, which is the same in every cell.
+
+    `first` is the index of the layout's first coordinate in the draw.
+    """
     coordinates = range(first, first + len(layout.components))
     return [standard_deviation(certificate, coordinate) ** 2 for coordinate in coordinates]
 

@@ -182,7 +182,7 @@ def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) 
 
 
 def plan_step(spec_layout: SpecLayout, certificate: PlanCertificate, step: Step) -> Plan:
-    """The plan of the release in a step."""
+    """The plan of the release that `step` draws or finishes, with the series' proved noise."""
     return plan_as_certified(spec_layout.at_release(step.number, first=step.first), certificate)
 
 

@@ -107,10 +107,10 @@ def unescape_formulas(text: str) -> str:
 
 
 def values_as_read(values: list[Any], kind: str) -> list[Any]:
-    """The column that `read_table` reads back after `write_table` wrote `values` in this format.
+    """The column that `read_table` reads from a file of format `kind` with these `values`.
 
     A CSV has only texts, with "-inf" and "inf" for infinite ends, and "" for suppressed numbers.
-    JSON has no infinities; it gets null. For a workbook see `workbook`.
+    JSON has no infinities; it gets null. For a workbook see `workbook`. Parquet changes nothing.
     """
     if kind == "csv":
         return ["" if value is None else str(value) for value in values]

@@ -367,7 +367,11 @@ def shrink_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.L
 
 
 def _size(part: Part) -> nw.Expr:
-    """The contribution of a cell to the size of its unit's vector: see `_bounded_totals`."""
+    """The amount that a cell adds to the size of its unit's vector (see `_bounded_totals`).
+
+    It is Σ I² in a ball and Σ |I| where each number is a cell, for the cell's integers I. Otherwise
+    it is the result of `_largest_in_cell`.
+    """
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.shrinking, InBall):
         return nw.sum_horizontal(*(value * value for value in values))

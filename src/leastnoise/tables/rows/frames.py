@@ -146,7 +146,7 @@ class Frame(Input):
 
     @property
     def is_inspected(self) -> bool:
-        """False, since a frame has no file."""
+        """False: DuckDB opens no file to list the columns of a frame."""
         return False
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:

@@ -23,11 +23,12 @@ _PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and 
 def sums_of_rows(
     engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
 ) -> nw.LazyFrame[Any]:
-    """A frame with a row per cell, for rows that are units: its `keys`, and sums for each summand.
+    """Sum `rows`, each of which is a unit, by cell.
 
-    The integers of values are summed; for other summands, the rows that count are counted. The sums
-    are right for any number of rows: if an engine's sum of int64 could wrap around, each integer is
-    summed in two parts, high and low, neither of which can.
+    The result has a row for each combination of the `keys`: the keys, and one or two columns for
+    each summand (`read_totals`). A summand of values gets the sum of its integers, any other the
+    number of rows that count. The sums are right for any number of rows: if an engine's sum of
+    int64 could wrap around, each integer is summed in two parts, high and low. Neither can.
     """
     sums: dict[str, nw.Expr] = {}
     for index, summand in enumerate(summands):

@@ -253,9 +253,10 @@ class Sum(Total):
             yield count_of(spec, ""), value
 
     def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
-        """The factor of the only number, or of the count and the centred sum.
+        """The factors of the numbers from which the sum is computed.
 
-        With two numbers, these are the middle and the radius of the bounds.
+        A sum alone has the largest size of a value. A count and a sum about the middle have the
+        middle and the radius of the bounds, which include 0 if all rows are counted.
         """
         if len(ingredients.components) == 1:
             return super().weights(ingredients)
@@ -329,7 +330,7 @@ _OVER = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClippingCount(Total):
-    """A count of data that limits or bounds cut off, over all groups together."""
+    """The base of counts of data that limits, bounds or the listed groups cut off."""
 
     counts: ClassVar[bool] = True
     of_all_groups: ClassVar[bool] = True

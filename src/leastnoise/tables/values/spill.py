@@ -68,7 +68,7 @@ def claim_folder(make: Callable[[], Path]) -> tuple[Path, int]:
 
 
 def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> None:
-    """Remove the folders called `names` that ended runs of this user left in `parent`.
+    """Remove the folders in `parent` that match `names` and whose runs, by this user, have ended.
 
     If `mode` is given, only folders with this mode are removed. On a file system without locks
     nothing is removed.

@@ -140,7 +140,11 @@ class _InBlock:
         return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """The relative weights of s = 0 … q and of the values `a` of A; shape (q + 1, len(a))."""
+        """The weight of each s = 0 … q jointly with each value in `a` of A; shape (q + 1, len(a)).
+
+        It is the mean over B of the volume of {P <= A, Q <= B} with s of the q coordinates above 0.
+        All weights have one common factor.
+        """
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
             [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]

@@ -3,8 +3,8 @@
 Notation: D is the dimension. P is the gauge of the part of a point that is added, and Q is the
 gauge of the part that is removed (guarantees/bodies/one_sided.py). N is the gauge of the body: P +
 Q for hulls, and max(P, Q) for T − T. s = 0 … D is the shape of a point, and t = D − s; for counts,
-s coordinates are above 0. w[s] are the weights of T (`VolumeSplit`). α_j and β_j are the P and Q of
-cell j alone.
+s coordinates are above 0. w[s] is the factor of the part with shape s in the volume
+(`VolumeSplit`). α_j and β_j are the P and Q of cell j alone.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def weights(of: OneSided) -> Balls:
-    """The weights w[s] of the set `of` for s = 0 … D, at the current precision."""
+    """The D + 1 weights w[0], …, w[D] of the set `of`, as balls at the current precision."""
     return _weights(of, ctx.prec)
 
 

@@ -168,7 +168,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def reads(self) -> Reads:
-        """The counts of rows at each candidate, in each listed group or each group of the data."""
+        """The layout of the counts of rows at each candidate, in listed or unlisted groups."""
         histogram = (self.layout.histogram,)
         return Reads(groups=histogram) if self.layout.unlisted else Reads(cells=histogram)
 

@@ -200,7 +200,7 @@ class Selected(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The exact counts of all groups, from which the groups are selected."""
+        """The layout of the exact counts of all groups, from which the groups are selected."""
         return Reads(cells=(candidates_of(self.layout),))
 
     @property

@@ -152,7 +152,7 @@ class Summed(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, from which all exact sums are computed."""
+        """The layout of the cells, from which all exact sums are computed."""
         return Reads(cells=(self.cells,))
 
     def describe_draw(self) -> Iterator[Sentence]:

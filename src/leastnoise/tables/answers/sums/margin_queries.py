@@ -1,4 +1,4 @@
-"""Queries whose cells and totals are published: their tables, and the shift of each by one unit.
+"""Queries whose cells and totals are published: the tables, and how far one unit shifts each.
 
 All published tables are sums of one estimate of the cells. Noise is added to some tables of exact
 sums (see `answers.sums.margins`), which need not be published; they are called measured. A table is
@@ -327,7 +327,7 @@ def table_reaches(layout: Layout, table: int) -> list[float]:
 
 
 def table_reach(layout: Layout, table: int) -> Fraction:
-    """The largest l1 norm of a shift of a table by one unit."""
+    """The largest l1 norm by which one privacy unit shifts the exact numbers of a table."""
     return layout.bounding.l1(layout.numbers) * _units(layout, table)
 
 

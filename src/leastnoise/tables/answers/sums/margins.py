@@ -189,7 +189,7 @@ class Margins(MeasuredSums):
 
     @property
     def reads(self) -> Reads:
-        """The measured numbers of cells or of listed tables, and the total if it is public."""
+        """The layouts of the cells or the listed tables, and of the total if it is public."""
         # the total counts all rows, in whichever cell they are
         total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
         return Reads(cells=(*layouts_read(self.cells), *total))

@@ -255,11 +255,12 @@ def prove_best(
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
-    """The best Gaussian noise in contrasts: its ln v_B for each published table B, and its shares.
+    """The best Gaussian noise in contrasts: ln v_B of each published table B, and shares.
 
-    v_B is the variance of a number of table B if noise that hides an l2 shift of 1 has standard
-    deviation 1. The best noise has the least Σ ln v_B, or the least largest ln v_B. A table's share
-    is its part of 1/variance.
+    Contrasts are defined at `contrasts_sensitivity`. v_B is the variance of a number of table B if
+    noise that hides an l2 shift of 1 has standard deviation 1. The best noise has the least
+    Σ ln v_B or, if the layout says `largest`, the least of the largest v_B. The share of a measured
+    table is its part of Σ (l2 norm)²/σ², where a unit moves the table's contrasts by this norm.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
@@ -286,9 +287,11 @@ def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Cer
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Prove Gaussian noise in tables that together meet the budget; None if that isn't proved.
+    """Prove Gaussian noise in tables, all within the budget together.
 
-    A share is a table's part of Σ (l2 norm)²/σ², where a unit moves the table by this norm.
+    Returns a certificate for each table in `shares`, in this order; None if it isn't proved. The
+    budget is for `times` releases. A share is a table's part of Σ (l2 norm)²/σ², where a unit moves
+    the table by this norm.
     """
     return compose_gaussians(cells, budget, shares, _table_moves(cells, shares), times=times)
 
@@ -307,7 +310,11 @@ def _table_moves(cells: Layout, tables: Iterable[int]) -> Moves:
 def _contrasts(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Prove Gaussian noise in contrasts that together meet the budget; None if it isn't proved."""
+    """Prove Gaussian noise in the contrasts of tables, all within the budget together.
+
+    Shares are as in `_gaussian`. Returns a certificate for each table in `shares`, in this order;
+    None if it isn't proved.
+    """
     return compose_gaussians(cells, budget, shares, _contrast_moves(cells, shares), times=times)
 
 

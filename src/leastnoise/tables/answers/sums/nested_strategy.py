@@ -35,7 +35,8 @@ class NestedStrategy:
 
     `measured` has the certificates, by the table numbers of `workloads.nested`. The argument
     `table` of a method is an index into `nested.tables`. `columns_before` is a bit mask of the
-    other columns that come before the level's column in a table.
+    other columns that come before the level's column in a table. A node is a value of a level,
+    such as a region.
     """
 
     nested: Nested
@@ -54,7 +55,7 @@ class NestedStrategy:
     def unrounded(self) -> list[Floats]:
         """For each published table, the variance of a number at each node of its level.
 
-        It doesn't include rounding. A node is a value of the level, such as a region.
+        It doesn't include rounding.
         """
         return self.nested.row_variances(self.information)
 
@@ -192,7 +193,7 @@ class NestedStrategy:
         return self.nested.sums(self._nodes_first(rows, number), shared, of=number).reshape(-1)
 
     def _of_rows(self, table: int, by_node: Floats) -> Floats:
-        """The values of all rows of a table, from the value at each node of its level."""
+        """A value for each row of a table, in the order of rows: the value of the row's node."""
         number = self.nested.tables[table]
         shape = self.nested.shape(number)
         columns = np.ones(len(shape), dtype=int)

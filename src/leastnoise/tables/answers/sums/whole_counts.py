@@ -129,7 +129,11 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
 
 
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
-    """For each published table: a bound on the bias of its numbers, summed over their nodes."""
+    """For each published table, a bound on the bias of one of its numbers.
+
+    It is the sum of the bounds of the nodes that add up to the number. The tree goes along the
+    columns in `order`. `bias` has the bound of one node, by the bit mask of its level's table.
+    """
     biases: list[float] = []
     masks = _prefixes(order)
     for table in margins.cells.margins:

@@ -184,7 +184,7 @@ class ByThreshold(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The exact integers of all groups that occur in the data."""
+        """The layout of the exact integers of all groups that occur in the data."""
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:

@@ -194,7 +194,7 @@ class AnsweredSums(NoisyAnswer):
 
     @property
     def reads(self) -> Reads:
-        """The cells, from which the numbers that get noise are computed."""
+        """The layout of the cells, from which the numbers that get noise are computed."""
         return Reads(cells=(self.cells,))
 
     @cached_property

@@ -127,7 +127,10 @@ def _whole_person(limits: Limits, numbers: Numbers) -> bool:
 
 
 def most_rows(limits: Limits, groups: int) -> Fraction | None:
-    """The most that one person's rows count for in all groups together; None without a bound."""
+    """The largest number of rows that one person counts as, in all groups; None without a limit.
+
+    It is a fraction if the l1 limit is one: a person over that limit counts for less.
+    """
     bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
     if limits.max_rows_per_group is not None:
         most_groups = min(limits.max_groups or groups, groups)

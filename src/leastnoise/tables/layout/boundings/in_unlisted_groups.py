@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class InUnlistedGroups(Shifts):
     """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
 
-    Each group has its own draw of noise, so the sensitivities are about one group's row. Counts of
-    persons count a person once in a group, whatever their rows.
+    Each group has its own draw of noise, so the `sensitivities` are about one group's row. The
+    norms `l1`, `l2` and `squared` are about all groups of a unit. Counts of persons count a person
+    once in a group, whatever their rows.
     """
 
     groups: int
@@ -75,11 +76,11 @@ class InUnlistedGroups(Shifts):
         return Fraction(self.groups * sum(self._reaches(numbers)))
 
     def l2(self, numbers: Numbers) -> Fraction:
-        """A bound on the length of the shift of all of a unit's groups together."""
+        """A bound on the l2 norm of the shift by one added unit, in all its groups together."""
         return root_above(self.squared(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """A bound on the squared length of the shift of all of a unit's groups together."""
+        """A bound on the squared l2 norm of the shift by one added unit, in all its groups."""
         return Fraction(self.groups * sum(reach**2 for reach in self._reaches(numbers)))
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:

@@ -18,11 +18,11 @@ def copy_chunks(
     columns: Mapping[str, tuple[str, StoredColumn]],
     chunks: Iterable[Sequence[tuple[Any, ...]]],
 ) -> FileRows:
-    """The rows of `chunks` as a table.
+    """Copy the rows of `chunks` into a new table of the reading's connection, and return it.
 
-    `columns` has, by name, the DuckDB type of a value in each row, and the stored column that reads
-    it. The table is in memory or in the private folder for temporary files, and is dropped with the
-    connection.
+    `columns` are in the order of a row's values. Each name has the DuckDB type that stores the
+    value, and the `StoredColumn` that reads it. The table is in memory or in the private folder for
+    temporary files, and is dropped with the connection.
     """
     cursor = reading.connection
     (count,) = cursor.execute("SELECT count(*) FROM duckdb_tables()").fetchone() or (0,)

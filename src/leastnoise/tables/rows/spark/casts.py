@@ -157,7 +157,10 @@ class Casts:
         return self._if_whole(column, kind, column.try_cast(target))
 
     def _if_whole(self, column: Any, kind: str, cast: Any) -> Any:
-        """The `cast`, but NULL if a number isn't whole."""
+        """The `cast`, but NULL where the `column` has a number that isn't whole.
+
+        `kind` is the column's DuckDB type. Only floats and decimals are tested.
+        """
         f = self._f
         if kind in {"FLOAT", "DOUBLE"}:
             return f.when(column.cast("double") % f.lit(1.0) == 0.0, cast)

@@ -377,7 +377,7 @@ class Spark(Engine):
     def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """Count edges by a binary search in a list that is joined to every row."""
+        """As in `Engine`, by a binary search in a list that is joined to every row."""
         f, at = self._f, f"{count}_edges"
         beside = self._session.createDataFrame([([*edges],)], f"{at} array<double>")
         steps = [2**power for power in reversed(range(len(edges).bit_length()))]
