@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from leastnoise.audit.audit import DETECTORS
+from leastnoise.design.programs.find import plain_gap
+from leastnoise.design.programs.refine import Task
+from leastnoise.guarantees.budget import Budget
 from tests.cli.program import run
 
 COMMANDS = [
@@ -47,6 +50,13 @@ def test_options_are_in_groups_with_their_choices() -> None:
     assert "--loss mse|mae" in of["Search"]
     assert "--certificate FILE" in of["Output"]
     assert "--help" in of["Other"]
+
+
+def test_the_gap_that_is_left_out_is_the_one_of_the_search() -> None:
+    gaps = [plain_gap(Task(budget=Budget(epsilon=epsilon), loss="mse")) for epsilon in (5, 6)]
+    for command in ("calibrate", "compare"):
+        shown = " ".join(run(command, "--help", columns=80).stdout.split())
+        assert f"{gaps[0]:g} if left out, {gaps[1]:g} for epsilon > 5." in shown
 
 
 def test_a_query_is_declared_alike_everywhere() -> None:
