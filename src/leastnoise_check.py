@@ -21,18 +21,18 @@ Five facts are used. The first four find δ(ε) of one step, the last adds steps
 1. *Pure noise.* Let f(x) = c·e^(−η(x)) with |η(x − s) − η(x)| <= ε₀ for all x and all shifts s.
    Then δ(ε) = 0 for ε >= ε₀, as the integrand is never above 0. For η = N/b with a norm N this is
    the triangle inequality: ε₀ = max N(s)/b. A *body* is the unit ball of a norm, N(s) <= 1 in it.
-   A *staircase* has whole steps, η = h·⌊N/b + u⌋. A number that moves by at most t crosses at most
-   ⌈t⌉ steps: ε₀ = h·⌈max N(s)/b⌉.
+   A *staircase* rises by h, its `decay`, at each step: η = h·⌊N/b + u⌋, 0 <= u < 1. N/b moves by
+   at most t = max N(s)/b, so it crosses at most ⌈t⌉ steps: ε₀ = h·⌈t⌉.
 2. *The worst shift.* δ(ε) = 1 − J(s), J(s) = ∫ min(f(x), e^ε f(x − s)) dx. If all level sets of f
    are balls (intervals) around 0, the longest shift is the worst: J(s) is the integral over u > 0
    of the volume where both f(x) > u and e^ε f(x − s) > u. Two balls intersect there, and less if
    their centres 0 and s are further apart. If f is log-concave, J is log-concave (Prékopa 1973), so
-   that a corner of the hull of all shifts is the worst. The functions below state the value of δ.
+   that a corner of the hull of all shifts is the worst: for Laplace noise, a shift of one number.
 3. *Lattices.* Where X has finitely many values, δ(ε) is a finite sum. Fact 2 holds for sums, too.
 4. *Choices.* Permute-and-flip publishes the candidate j with the largest λ·s_j + E_j, s_j its score
    and E_j independent, P(E_j > t) = e^−t. If one person changes s_j by c_j, then δ(ε) = 0 for
-   ε >= λ·max (c_j − c_i). Proof: given the other E_i, j wins with probability e^−(m − λ·s_j)₊ for
-   m = max (λ·s_i + E_i), and m − λ·s_j moves by no more than that.
+   ε >= λ·max (c_j − c_i). Proof: given the other E_i, j wins with probability e^−(m − λ·s_j)₊,
+   m the largest other λ·s_i + E_i, and m − λ·s_j moves by no more than that.
 5. *Composition.* Budgets add up (Dwork & Roth 2014, Theorem 3.16). Several Gaussian draws are like
    one with (Δ/σ)² = Σ (Δ_i/σ_i)², since a Gaussian is alike in all directions.
 
@@ -40,8 +40,7 @@ Whole numbers decide everything. A number is an exact fraction, or a `Ball`: two
 low/2^512 <= x <= high/2^512, rounded outward at every step. What is accepted holds for the whole
 ball. Floats serve only to print, and to compare standard deviations.
 
-Not proved here: that one person moves the numbers by no more than is stated, which `leastnoise
-verify` derives from the specification; that the noise was drawn; that nobody saw how long it took.
+Not proved here: that one person moves the numbers by no more than is stated (see `NOT_PROVED`).
 """
 
 from __future__ import annotations
@@ -206,7 +205,7 @@ def fields(record, names: str | dict, optional: str = "") -> dict:
 
 
 def shape(record: object, kinds: dict, deepest: int = 6) -> tuple:
-    """A convex set: (kind, dimension, its fields). docs/theory/bodies.md defines them."""
+    """A convex set (kind, dimension, fields); proofs only compare sets (docs/theory/bodies.md)."""
     require(deepest, "shapes nested too deep", NotChecked)
     r = fields(record, kinds)
     require(r.get("exponent", "infinity") == "infinity", "shapes with an exponent", NotChecked)
@@ -337,8 +336,8 @@ class Shifts(dict):
     """Known facts about all shifts s; a missing fact raises NotChecked.
 
     l1: max Σ|s_i|, if a shift of one number attains it. square: max Σ s_i². whole: max |s| of one
-    whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: how many
-    steps of 1 in cells there are, and whether each may go from one cell to another.
+    whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: how
+    many steps of ±1 in a cell s consists of; if True, some may be from a cell to another.
     """
 
     def __missing__(self, name: str):
@@ -358,7 +357,7 @@ def hull_of(bound: Fraction, most: int, cells: int) -> tuple:
 def rounded_up(square: Fraction) -> Fraction:
     """The square of a fraction that is √square, or above it by at most 2^−60 of it.
 
-    Certificates state δ for a longest shift that is a fraction.
+    The interval of a certificate holds δ at this fraction, which may be above δ at √square.
     """
     product, q = square.numerator * square.denominator, square.denominator
     if math.isqrt(product) ** 2 == product:
@@ -378,7 +377,7 @@ def shifts_of(r: dict, d: int) -> Shifts:
         s |= {"neighbours": "add-remove", "added": added, "hull": ("signed", numbers, (added,))}
     elif kind == "counting-queries":
         q, k, n = r["dimension"], r["max_nonzero"], int(r["with_total"])
-        numbers, moved = q + n, min(2 * k, q) if replaced else k
+        numbers, moved = q + n, min(2 * k, q) if replaced else k  # at most `moved` queries by ±b
         fits = k <= q and not (replaced and n)
         require(fits, "More queries than there are, or a replaced total.")
         counts = ("counts", q, q, k, b)
@@ -411,8 +410,8 @@ def longest_image(r: dict, w: dict) -> Fraction:
     """The max ‖W(v, n)‖² of counting queries, W(v, n) = (v + shared·Σv + offset·n, total·n).
 
     A convex function is largest at a corner: v has i times b, j times −b, and 0. An added record
-    has i <= k and j = 0. For a replaced one i, j <= k, and the square is α(i + j) + β(i − j)²: at
-    each m = i + j, one of the extremes t of i − j is the worst.
+    has i <= k and j = 0. For a replaced one i, j <= k and n = 0. The square is b²(i + j) +
+    b²·shared·(2 + q·shared)·(i − j)²: at each m = i + j an extreme t of i − j is the worst.
     """
     q, b, k, n = r["dimension"], r["bound"], r["max_nonzero"], int(r["with_total"])
     require(q <= 20_000, "more than 20,000 counting queries", NotChecked)
@@ -431,8 +430,8 @@ def longest_image(r: dict, w: dict) -> Fraction:
 def shifts_to_hide(claim: dict) -> tuple[Shifts, int, int]:
     """The shifts that the noise has to hide, its dimension, and how many draws one person reaches.
 
-    Behind a geometry W⁻¹(W v + X) is released, so that X has to hide W s. In `cells` each cell has
-    noise of its own, of which one person moves l0.
+    Behind a geometry W⁻¹(W v + X) is released, so that X has to hide W s; W⁻¹ exists if q·shared >
+    −1. In `cells` each cell has noise of its own. One person moves l0 cells.
     """
     r = fields(claim["sensitivity"], SENSITIVITIES)
     d, draws = claim["dimension"], claim["compositions"]
@@ -469,10 +468,10 @@ OF_ONE_NUMBER = {
 
 
 def on_tree(p: dict, s: Shifts, d: int) -> Fraction:
-    """The max Σ_v w_v|s_v|/b, s_v the sum of the cells below a node v, w_v the share of its level.
+    """ε₀ = max Σ_v w_v|s_v|/b, s_v the sum of the cells below a node v, w_v the share of its level.
 
-    A step in a cell moves one node of each level. One from a cell to another moves two of each
-    level below the node that holds both: at the worst from the first level of several nodes on.
+    η(x) = Σ_v w_v|x_v|/b is a norm. A step in a cell moves one node of each level. A step between
+    cells moves two of each level below the node that holds both, at most of all that have two.
     """
     shares, branches, nodes = p["shares"], p["branches"], [1]
     require(1 < len(shares) <= 13, "No levels, or too many.")
@@ -493,9 +492,9 @@ def on_tree(p: dict, s: Shifts, d: int) -> Fraction:
 def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
     """ε₀ of pure noise (fact 1); None for other noise.
 
-    Two-sided noise falls with P(x) and Q(x), the gauges of the added and of the removed part of x.
-    A person who is added raises P by at most 1 and lowers Q by at most 1 (docs/theory/bodies.md
-    §3). So the staircase hides the set and its negative; Laplace noise also hides their hull.
+    Two-sided noise has η = (P/b − core)₊ + (Q/b − core)₊, or h·(⌈(P/b − core)₊⌉ + ⌈(Q/b − core)₊⌉),
+    P and Q gauges. An added person raises P by 0 to 1 and lowers Q by 0 to 1: the staircase hides
+    the set and its negative. P(s) + Q(s) is the norm of their hull (docs/theory/bodies.md §3).
     """
     if name in {"laplace", "staircase"}:
         moved = s["l1"] / p["scale"]
@@ -544,9 +543,9 @@ def truncated_laplace(t: Fraction, a: Fraction, epsilon: Fraction) -> Ball:
 def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
     """Steps q^k, q = e^−decay, from γ + k − 1 to γ + k, cut off at R; and an atom w at 0.
 
-    Under a shift by t <= 1 step the loss is ∞ with P(X > R − t), else decay, 0 or −decay. Of total
-    variation TV = P(|X| < t/2), (TV − P(∞))/(1 − q) has the loss `decay`. An atom has the loss ∞:
-    δ(ε) = w + (1 − w)·(P(∞) + P(decay)·(1 − e^(ε − decay))₊).
+    Under a shift by t <= 1 step the loss is ∞ with P(∞) = P(X > R − t), else decay, 0 or −decay.
+    As δ(0) = P(∞) + P(decay)·(1 − q) is also P(|X| < t/2), this gives P(decay). An atom has the
+    loss ∞: δ(ε) = w + (1 − w)·(P(∞) + P(decay)·(1 − e^(ε − decay))₊).
     """
     gamma, radius, decay = p.get("gamma", Fraction(1, 2)), p["radius"], p["decay"]
     q, w = exp(Ball.of(-decay)), Ball.of(p.get("atom", 0))
@@ -571,7 +570,7 @@ def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
 def lattice(shift: Fraction, p: dict, epsilon: Fraction) -> Ball:
     """δ(ε) = max_j Σ_k (w_k − e^ε w_(k−j))₊/Σ_k w_k over the shifts by j = cells/b, 2·cells/b etc.
 
-    Where the weights w_k fall with |k|, the longest shift is the worst.
+    If the weights fall with |k|, the longest shift is the worst (fact 2). If w_k = 0, a term is 0.
     """
     w, step, factor = p["masses"], int(p["cells"] / p["scale"]), exp(Ball.of(epsilon))
     require(w[0] > 0, "The first weight is 0.")
@@ -732,7 +731,7 @@ def delta_of(claim: dict, draws: int, epsilon: Fraction) -> Ball:
     require(draws == 1, f"{draws} draws of {name} noise with δ above 0", NotChecked)
     if name == "l2":
         return l2(square, d, epsilon)
-    if name == "laplace" and loss is not None:  # 1 − e^((ε − Δ/b)/2)
+    if name == "laplace" and loss is not None:  # of one number: 1 − e^((ε − Δ/b)/2)
         return ONE - exp(Ball.of((epsilon - loss) / 2))
     if name == "truncated-laplace":
         return truncated_laplace(s["l1"] / p["scale"], p["radius"], epsilon)
@@ -788,8 +787,9 @@ def check_threshold(claim: dict) -> Ball:
     """Rows of groups that nobody listed, published from a noisy count on.
 
     p = P(reach + X, rounded to the grid, reaches the threshold, or by the coin one step below). Of
-    k groups of a person j have nobody else: δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε) with
-    p_j = 1 − (1 − p)^j.
+    k groups of a person j have nobody else: δ = max_j 1 − a + a·δ_(k−j)(ε), a = (1 − p)^j, as none
+    of these is published with probability a. Proof, f and g the laws of the other groups with and
+    without the person: a·f − e^ε·g <= a·(f − e^ε·g) and g − e^ε·a·f = a·(g − e^ε·f) + (1 − a)·g.
     """
     noise = read_claim(claim["noise"], {"certificate": STATEMENTS["certificate"]})
     check_draw(noise)
@@ -798,7 +798,7 @@ def check_threshold(claim: dict) -> Ball:
     fits = fits and i < noise["d"] and coin < 1
     require(fits, "The certificate of the noise does not fit a threshold.")
     require(k <= 200, "more than 200 groups", NotChecked)
-    # X > t if the sum is no more than half a step below; 2^−40 of a step more: X = t is inside
+    # reach + X rounds up from half a step below, inclusive; 2^−40 more: `tail` leaves X = t out
     near = claim["threshold"] - claim["reach"] - grid * (Fraction(1, 2) + Fraction(1, 2**40))
     certain, tossed = (ONE if t < 0 else tail(noise, t, i) for t in (near, near - grid))
     p = Ball.of(1 - coin) * certain + Ball.of(coin) * tossed
@@ -841,8 +841,8 @@ def check_quantiles(claim: dict) -> Ball:
     """Quantiles chosen by permute-and-flip: ε₀ = Σ 2λΔ; of nested draws the worst of each depth.
 
     A score moves by at most Δ = R·max(a, 1 − a), R the reach and a the level among the rows that
-    are left. A person who is replaced is two such persons; in a single group, among all rows, both
-    together move a score by at most R.
+    are left. Draws of one depth have no rows in common, so they share R. A replaced person is two
+    persons: in one group, among all rows, they move a score by at most R·a + R·(1 − a) = R.
     """
     levels, rates, nested = claim["levels"], claim["rates"], claim["nested"]
     ends, replaced = [Fraction(0), *levels, Fraction(1)], claim["neighbours"] == "replace-one"
@@ -986,28 +986,28 @@ def check_certificate(record: dict) -> list | None:
 def check_sum(record: dict, claims: list) -> list:
     """The claims of a plan, whose queries spend no more than the plan promises."""
     plan = fields(record, "kind version epsilon delta rule draws", "releases rho")
+    releases, left = plan.get("releases", 1), {p: plan[p] for p in ("epsilon", "delta")}
+    for c in (draw["certificate"] for draw in plan["draws"]):  # as they are stated, proved or not
+        if plan["rule"] == BASIC or c["kind"] != "certificate":
+            times = 1 if c["kind"] == "certificate" else releases  # a draw's is for all releases
+            left = {part: rest - times * number(c[part]) for part, rest in left.items()}
+    more = "The queries spend more than the plan promises."
+    require(min(left.values()) >= 0 and plan["delta"] < 1, more)
     require(all(claims), "not all queries are proved", NotChecked)
-    releases, draws = plan.get("releases", 1), [c for c in claims if c["kind"] == "certificate"]
+    draws, square = [c for c in claims if c["kind"] == "certificate"], None
     fits = releases == 1 or all(c["compositions"] == releases for c in draws)
     fits = fits and len({c["neighbours"] for c in claims} - {None}) < 2
     require(fits, "Queries are about other numbers of releases, or different neighbours.")
-    others = [c for c in claims if c["kind"] != "certificate"]
-    left = {p: plan[p] - releases * sum(c[p] for c in others) for p in ("epsilon", "delta")}
-    square = None
     if all(c["name"] == "gaussian" for c in draws):
         square = sum(c["draws"] * c["s"]["square"] / c["p"]["scale"] ** 2 for c in draws)
     if "rho" in plan:
-        fits = square is not None and not others
+        fits = square is not None and len(draws) == len(claims)
         require(fits, "The plan has a rho, but noise that is not Gaussian.")
         require(square <= 2 * plan["rho"], "The queries spend more rho than the plan promises.")
-    if plan["rule"] == BASIC:
-        fits = all(sum(c[part] for c in draws) <= left[part] for part in left)
-    elif square is None:
-        raise NotChecked("tight composition of several laws")
-    else:
-        fits = draws and min(left.values()) >= 0
-        fits = fits and gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT
-    require(fits and plan["delta"] < 1, "The queries spend more than the plan promises.")
+    if plan["rule"] == TIGHT:
+        if square is None:
+            raise NotChecked("tight composition of several laws")
+        require(draws and gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT, more)
     total = f"({plain(record['epsilon'])}, {plain(record['delta'])})-private"
     print(f"PROVED: {len(claims)} queries in {releases} release(s) are {total}, by {plan['rule']}.")
     return claims

@@ -233,6 +233,14 @@ def swapped() -> dict[str, dict[str, Any]]:
     known["laplace, 2 counts and their total"] = records()["laplace, l1 of 3"] | {
         "sensitivity": total
     }
+    for name, shifts in (
+        ("2 of 3 numbers", ln.Linf(3, l0=2)),
+        ("l2 of 3", ln.L2(3)),
+        ("3 rows that move", ln.RowCounts(3, neighbours="replace-one")),
+    ):  # their longest l1 is above 3
+        known[f"laplace, {name}"] = records()["laplace, l1 of 3"] | {
+            "sensitivity": write_record(shifts)
+        }
     few = records()["gaussian, 3 of 3 add-remove"]
     known["more queries than there are"] = few | {
         "sensitivity": few["sensitivity"] | {"max_nonzero": 4}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import leastnoise as ln
@@ -13,6 +14,8 @@ from tests.check import calibrated
 BASIC = "basic composition: epsilons and deltas add up"
 TIGHT = "tight composition: all draws of noise together, their laws fixed in advance"
 EXACTLY, LESS = Fraction(1), 1 - Fraction(1, 10**9)
+KEYS = Path(__file__).parent.parent / "golden/releases/keys/certificate.json"
+"""A release with keys of three groups, for which the checker has no proof: ε = .5, δ = 5e-6."""
 
 
 def _draw(noise: str, releases: int = 1, **about: Any) -> dict[str, Any]:
@@ -35,6 +38,7 @@ def plans() -> dict[str, tuple[dict[str, Any], str]]:
     gaussian, laplace, twice = _draw("gaussian"), _draw("laplace"), _draw("gaussian", 2)
     there, replaced = ({"neighbours": about} for about in ("add-remove", "replace-one"))
     keys = calibrated.without_law()["keys of 1, add-remove"]
+    unproved = json.loads(KEYS.read_text())["draws"][0]["certificate"]
     ratio = 3 / Fraction(float.fromhex(gaussian["noise"]["parameters"]["scale"]))
     two = (gaussian, gaussian)
     known: dict[str, tuple[dict[str, Any], str]] = {
@@ -66,6 +70,18 @@ def plans() -> dict[str, tuple[dict[str, Any], str]]:
         "two releases of one": (_plan(BASIC, gaussian, releases=2), "rejected"),
         "keys in two releases": (
             _plan(BASIC, twice, keys, releases=2, epsilon="6.4", delta="0.99"), "rejected",
+        ),
+        "unproved keys": (_plan(BASIC, gaussian, unproved), "not checked"),
+        "unproved keys, a sum of ε": (_plan(BASIC, gaussian, unproved, epsilon="0.9"), "rejected"),
+        "unproved keys, a sum of δ": (_plan(BASIC, gaussian, unproved, delta="1e-5"), "rejected"),
+        "unproved keys, tight": (_plan(TIGHT, *two, unproved), "not checked"),
+        "unproved keys, tight, ε": (_plan(TIGHT, *two, unproved, epsilon="0.4"), "rejected"),
+        "unproved keys, tight, δ": (_plan(TIGHT, *two, unproved, delta="4e-6"), "rejected"),
+        "unproved keys in two releases": (
+            _plan(BASIC, twice, unproved, releases=2, epsilon="1.5"), "not checked",
+        ),
+        "unproved keys in two releases, ε": (
+            _plan(BASIC, twice, unproved, releases=2, epsilon="1.4"), "rejected",
         ),
         "neighbours": (_plan(BASIC, gaussian | there, gaussian), "proved"),
         "two neighbours": (_plan(BASIC, gaussian | there, laplace | replaced), "rejected"),

@@ -76,6 +76,9 @@ def test_other_sensitivities_are_proved_or_refused() -> None:
         "gaussian, 8 of 10 replaced": "rejected",
         "whole noise, any shift": "not checked",
         "laplace, 2 counts and their total": "not checked",
+        "laplace, 2 of 3 numbers": "not checked",
+        "laplace, l2 of 3": "not checked",
+        "laplace, 3 rows that move": "not checked",
         "more queries than there are": "rejected",
         "a replaced total": "rejected",
     }

@@ -22,6 +22,7 @@ from tests.attacks import edits
 from tests.check import corpus
 from tests.check.folders import folders, wrong_types
 from tests.check.javascript import SCRIPTS, Verdict, verdicts
+from tests.check.plans import plans
 from tests.check.test_hostile import TEXTS
 
 pytestmark = pytest.mark.skipif(
@@ -112,9 +113,9 @@ def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 @pytest.mark.dense
-def test_golden_statements(compare) -> None:
-    texts = {name: json.dumps(record) for name, record in corpus.statements().items()}
-    assert compare(texts) == {}
+def test_golden_statements_and_plans(compare) -> None:
+    records = corpus.statements() | {name: record for name, (record, _) in plans().items()}
+    assert compare({name: json.dumps(record) for name, record in records.items()}) == {}
 
 
 @pytest.mark.dense

@@ -789,30 +789,30 @@ function checkCertificate(record) {
 
 function checkSum(record, claims) {
   const plan = fields(record, "kind version epsilon delta rule draws", "releases rho");
-  expect(claims.every((c) => c), "not all queries are proved");
   const [releases, isDraw] = [plan.releases ?? 1, (c) => c.kind === "certificate"];
-  const [draws, others] = [claims.filter(isDraw), claims.filter((c) => !isDraw(c))];
+  const isSummed = (c) => plan.rule === BASIC || !isDraw(c);
+  const summed = plan.draws.map((r) => r.certificate).filter(isSummed);
+  const spent = (c, part) => number(c[part]).mul(isDraw(c) ? 1 : releases);
+  const left = (part) => plan[part].sub(sum(summed.map((c) => spent(c, part))));
+  const [epsilon, delta] = ["epsilon", "delta"].map(left);
+  const more = "The queries spend more than the plan promises.";
+  need(atMost(0, epsilon) && atMost(0, delta) && less(plan.delta, 1), more);
+  expect(claims.every(Boolean), "not all queries are proved");
+  const draws = claims.filter(isDraw);
   const alike = releases === 1 || draws.every((c) => c.compositions === releases);
-  const related = alike && !differs(claims.map((c) => c.neighbours));
-  need(related, "Queries are about other numbers of releases, or different neighbours.");
-  const spent = (some, part) => sum(some.map((c) => c[part]));
-  const left = (part) => plan[part].sub(spent(others, part).mul(releases));
-  const areGaussian = draws.every((c) => c.name === "gaussian");
+  const fits = alike && !differs(claims.map((c) => c.neighbours));
+  need(fits, "Queries are about other numbers of releases, or different neighbours.");
+  const isGaussian = (c) => c.name === "gaussian";
   const squareOf = (c) => fact(c.s, "square").mul(c.draws).div(c.p.scale.mul(c.p.scale));
+  const square = () => sum(draws.map(squareOf));
   if ("rho" in plan) {
-    need(areGaussian && !others.length, "The plan has a rho, but noise that is not Gaussian.");
-    const within = atMost(sum(draws.map(squareOf)), plan.rho.mul(2));
-    need(within, "The queries spend more rho than the plan promises.");
+    need(claims.every(isGaussian), "The plan has a rho, but noise that is not Gaussian.");
+    need(atMost(square(), plan.rho.mul(2)), "The queries spend more rho than the plan promises.");
   }
-  let enough;
-  if (plan.rule === BASIC) {
-    enough = ["epsilon", "delta"].every((part) => atMost(spent(draws, part), left(part)));
-  } else {
-    expect(areGaussian, "tight composition of several laws");
-    enough = draws.length && atMost(0, left("epsilon")) && atMost(0, left("delta"));
-    enough &&= isWithin(gaussian(sum(draws.map(squareOf)), left("epsilon")), left("delta"));
+  if (plan.rule === TIGHT) {
+    expect(draws.every(isGaussian), "tight composition of several laws");
+    need(draws.length && isWithin(gaussian(square(), epsilon), delta), more);
   }
-  need(enough && less(plan.delta, 1), "The queries spend more than the plan promises.");
   const guarantee = `(${plain(record.epsilon)}, ${plain(record.delta)})-private, by ${plan.rule}`;
   say(`PROVED: ${claims.length} queries in ${releases} release(s) are ${guarantee}.`);
   return claims;
