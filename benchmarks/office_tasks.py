@@ -189,7 +189,7 @@ candidates = { from = 0, to = 5000, step = 50 }
 [[query]]
 name = "costs"
 statistics = ["median(cost)"]
-quantiles_by = "tree"
+quantiles_by = "permute-and-flip"
 group_by = { code = { keys = "private", longest = 3 } }"""),
     ("histories", "persons by the year of their first stay", STAYS + """
 [derive]

@@ -49,6 +49,7 @@ TOPICS = {
     "statistics": "statistics",
     "group_by": "groups",
     "quantiles_by": "quantiles",
+    "quantiles_share": "quantiles",
     "margins": "tables-with-totals-that-add-up",
     "sums": "named-sums-of-cells",
     "objective": "the-largest-error",

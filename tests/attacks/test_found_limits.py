@@ -55,6 +55,11 @@ def draw_case(random: Random) -> Case:
         query["contribution"] = limit
     else:
         spec["contribution"] = limit
+    if random.random() < 0.3:
+        query |= {"statistics": ["median(plan)"], "quantiles_by": "permute-and-flip"}
+        spec["columns"] = {"plan": {"candidates": [1, 2, 4]}}
+        if name == "max_groups":
+            limit["max_rows_per_group"] = 2  # without it, nothing bounds a person's rows
     return {
         "spec": spec,
         "noise": [random.randint(0, 60) for _ in candidates],

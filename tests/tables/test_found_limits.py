@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
-from leastnoise.errors import CertificateRejected, SpecError
+from leastnoise.certificate.limits import LimitCertificate
+from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.tables.layout import found_limits
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.rows.left_out import count_cut_off
@@ -36,6 +38,11 @@ QUERY: dict[str, Any] = {
     "filter": "drug > 2",
     "group_by": {"drug": [*range(10)]},
 }
+MEDIANS: dict[str, Any] = {
+    "statistics": ["median(drug)"],
+    "group_by": {"town": [*"abcdefg"]},
+    "quantiles_by": "permute-and-flip",
+}
 
 
 def raw(asked: dict[str, Any] = QUERY, **changes: Any) -> dict[str, Any]:
@@ -44,6 +51,7 @@ def raw(asked: dict[str, Any] = QUERY, **changes: Any) -> dict[str, Any]:
         "version": 1,
         "data": {"source": "rows.csv", "types": types, "filter": "drug <> 4"},
         "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        "columns": {"drug": {"candidates": [0, 2, 4, 6, 8]}},
         "contribution": {"max_rows": finds()},
         "query": [asked],
     } | changes
@@ -76,6 +84,8 @@ def sizes(name: str) -> pd.Series[Any]:
         (in_query("max_rows"), "q"),
         (in_query("max_groups"), "drugs"),
         (in_query("max_groups", group_by={"town": {"keys": "private"}}), "towns"),
+        (in_query("max_rows", **MEDIANS | {"group_by": QUERY["group_by"]}), "q"),
+        (in_query("max_groups", **MEDIANS), "towns"),
     ],
 )
 def test_what_is_cut_off_is_what_pandas_says(
@@ -152,6 +162,31 @@ def test_the_plan_says_what_accuracy_the_share_buys(tmp_path: Path, share: str, 
         **{key: spec[key] for key in spec if key != "version"}, folder=tmp_path
     ).plan()
     assert f"the choice is as good as with {units} " in " ".join(str(plan).split())
+
+
+@pytest.mark.parametrize("of_query", [False, True])
+def test_a_limit_of_medians_alone_is_chosen_by_their_errors_in_rows(
+    tmp_path: Path, *, of_query: bool
+) -> None:
+    query = QUERY | MEDIANS
+    spec = in_query("max_rows", **MEDIANS) if of_query else raw(query)
+    result = released(tmp_path, "out", spec)
+    ((name, claim),) = result.plan.certificate.draws
+    assert isinstance(claim, LimitCertificate)
+    assert name == ("q.max_rows" if of_query else "max_rows")
+    for limit, noise in zip(CANDIDATES, claim.noise, strict=True):
+        fixed = raw(query, contribution={"max_rows": limit})
+        fixed["privacy"]["epsilon"] = "0.9"
+        (quantiles,) = plan(spec_file.lay_out(fixed)).quantiles
+        assert noise == pytest.approx(7 * quantiles.rows_off(0) / 2, rel=1e-5)
+    assert claim.verify().upper <= 1e-6
+    assert ln.verify_directory(tmp_path / "out").spec.contribution == result.plan.spec.contribution
+
+
+def test_keys_alone_have_no_error_to_choose_by() -> None:
+    codes = {"statistics": [], "group_by": {"town": {"keys": "private"}}}
+    with pytest.raises(Refused, match=r"No number .* depends on q.max_groups. Give a number"):
+        plan(spec_file.lay_out(in_query("max_groups", **codes)))
 
 
 def test_another_limit_in_the_files_is_rejected(tmp_path: Path) -> None:

@@ -100,6 +100,31 @@ def test_quantiles_of_several_columns_have_a_draw_each() -> None:
     assert spent == [Fraction(1, 3)] * 3
 
 
+@pytest.mark.parametrize("counts", [[], ["count_units", "mean(x)"]], ids=str)
+def test_a_given_share_goes_to_the_quantiles_of_all_columns(counts: list[str]) -> None:
+    columns = {
+        "x": {"candidates": CANDIDATES, "bounds": [0, 8]},
+        "sex": {"candidates": [1, 2]},
+    }
+    both = planned(
+        chance_spec(
+            statistics=["median(x)", "quantile(x, 0.9)", *counts, "median(sex)"],
+            columns=columns,
+            part={"quantiles_share": "0.6"},
+            privacy={"epsilon": "5", "delta": "1e-5"},
+        )
+    )
+    assert [part.budget for part in (*both.keys, *both.noisy_parts)] == [
+        ln.Budget(epsilon=2, delta="1e-5")
+    ]
+    assert [part.budget.epsilon for part in both.quantiles] == [2, 1]
+    assert all(
+        "groups gives 60 % of its ε to its quantiles" in " ".join(part.in_words())
+        for part in both.quantiles
+    )
+    assert both.certificate.budget == ln.Budget(epsilon=5, delta="1e-5")
+
+
 @pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("counts", [[], ["count_units", "mean(x)"]], ids=str)
@@ -231,6 +256,29 @@ def test_changes_are_rejected(published: dict[str, bytes], tmp_path: Path, numbe
     assert says in str(caught.value)
 
 
+@pytest.mark.dense
+def test_a_share_that_the_draws_do_not_have_is_rejected(tmp_path: Path) -> None:
+    write_rows(tmp_path, SIZES)
+    raw = chance_spec(privacy={"delta": "1e-5"}, part={"quantiles_share": "0.6"})
+    ln.Release(**raw, folder=tmp_path).run()
+    kept = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+    halves = (_of(KEYS, epsilon="0.5"), _of(QUANTILES, epsilon="0.5", rates=["0.125"]))
+    given = 'quantiles_share = "0.6"\n'
+    edits = (
+        [_replace("spec.toml", given, given.replace("6", "5"))],
+        [_replace("spec.toml", given, "")],
+        halves,  # which are proved and add up to the same ε
+        halves[1:],
+    )
+    assert verify_resealed(tmp_path / "out").rows == {"groups": len(SIZES)}
+    for several in edits:
+        folder = restored(kept, tmp_path / "out")
+        for edit in several:
+            edit(folder)
+        with pytest.raises(CertificateRejected, match=r"its budget|not chosen as the spec implies"):
+            verify_resealed(folder)
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -238,6 +286,15 @@ def test_changes_are_rejected(published: dict[str, bytes], tmp_path: Path, numbe
         ({"part": {"round": True}}, "round: Expected count or count_units"),
         ({"part": {"prefer": "accuracy"}}, "prefer: Not used for quantiles alone"),
         ({"part": {"clipping": "0.05"}}, 'add "count" to the statistics'),
+        (
+            {"part": {"quantiles_by": None, "quantiles_share": "0.6"}},
+            "quantiles_share: Not used: the query has nothing but quantiles",
+        ),
+        (
+            {"statistics": ["count"], "part": {"quantiles_by": None, "quantiles_share": "0.6"}},
+            "quantiles_share: Not used: it asks for no quantile",
+        ),
+        ({"part": {"quantiles_share": "1"}}, "quantiles_share: Expected a share below 1"),
         ({"privacy": {"delta": 0}}, "Needs delta > 0"),
         ({"contribution": {"max_groups": 2}}, "bounds the rows of one person for a quantile"),
         ({"contribution": {"max_rows_per_group": 2}}, "number of unlisted groups"),

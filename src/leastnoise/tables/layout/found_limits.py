@@ -8,7 +8,7 @@ is read (theory/release.md §13).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
@@ -101,7 +101,8 @@ def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
     index = [query.name for query in layouts.spec.query].index(finder.query.name)
     if parts := layouts.queries[index]:
         return parts[0][0]
-    return layouts.quantiles[index][0].histogram
+    counted = layouts.quantiles[index][0].histogram
+    return replace(counted, axes=counted.axes[:-1])  # a unit's groups, not its candidates
 
 
 def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:

@@ -283,8 +283,15 @@ def share_parts(
 ) -> list[Fraction]:
     """The shares of a query's budget: first of each of its parts, then of its quantiles.
 
-    A share is proportional to the number of values that the part publishes for a cell.
+    A share is proportional to the number of values that the part publishes for a cell. If the spec
+    gives the quantiles a share, this holds among the quantiles, and among the other parts.
     """
-    numbers = [len(layouts[0].components) for layouts in parts]
-    numbers += [len(layout.statistics) for layout in quantiles]
-    return [Fraction(layout, sum(numbers)) for layout in numbers]
+    noisy = [len(layouts[0].components) for layouts in parts]
+    chosen = [len(layout.statistics) for layout in quantiles]
+    given = next((layout.share for layout in quantiles), None)
+    if given is None:
+        return [Fraction(number, sum(noisy + chosen)) for number in noisy + chosen]
+    return [
+        *((1 - given) * Fraction(number, sum(noisy)) for number in noisy),
+        *(given * Fraction(number, sum(chosen)) for number in chosen),
+    ]

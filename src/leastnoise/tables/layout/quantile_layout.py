@@ -22,13 +22,15 @@ class QuantileLayout(TableShape):
     Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows errors
     in ranks as shares of a group's rows, for groups with these `sizes`. The total of a tree of the
     histogram's counts may decide which groups are published. Then `count` is the layout of the
-    table's column with that total.
+    table's column with that total. `share` is the share of the query's budget that the spec gives
+    to the quantiles of all columns; None if their number decides.
     """
 
     statistics: tuple[Quantile, ...]
     histogram: Layout
     sizes: tuple[int, ...]
     count: Layout | None = None
+    share: Fraction | None = None
 
     @property
     def reach(self) -> Fraction:

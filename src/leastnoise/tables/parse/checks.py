@@ -395,6 +395,9 @@ def _parts(
         if times > 1:
             yield path, f"Two result columns would be called {name!r}. Split the query in two."
     yield from table_problems(spec, every, path)
+    if query.quantiles_share is not None and not (parts and quantiles):
+        why = "the query has nothing but quantiles" if quantiles else "it asks for no quantile"
+        yield f"{path}.quantiles_share", f"Not used: {why}. Leave it out."
     shares = share_parts(parts, quantiles)
     if len(shares) > 1:
         yield from _share(spec, spec.share(query) * min(shares), path)

@@ -108,21 +108,27 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
     """The mean over the plan's parts of a part's total noise: Σ of std over its cells, in rows.
 
-    It affects only the quality of the choice, not its privacy. It is rounded to six digits, so that
-    the certificate stays short.
+    If quantiles are all that depends on the limit, half the 95 % bound on their errors in rows
+    stands for std. The result affects only the quality of the choice, not its privacy. It is
+    rounded to six digits, so that the certificate stays short.
     """
-    parts = [
-        part
+
+    def is_limited(name: str) -> bool:
+        return finder.query is None or name == finder.query.name
+
+    errors = [
+        (part.layout.cells, [error.std for error in part.noise_errors])
         for part in fixed.noisy_parts
-        if finder.query is None or part.query == finder.query.name
+        if is_limited(part.query)
+    ] or [
+        (part.layout.cells, [error.rows_95 / 2 for error in part.errors])
+        for part in fixed.quantiles
+        if is_limited(part.layout.name)
     ]
-    if not parts:
-        why = f"No noise in the tables depends on {finder.label}."
+    if not errors:
+        why = f"No number in the tables has an error that depends on {finder.label}."
         raise Refused(f"{why} Give a number in place of find = true.")
-    sums = [
-        part.layout.cells * math.fsum(e.std for e in part.noise_errors) / len(part.noise_errors)
-        for part in parts
-    ]
+    sums = [cells * math.fsum(of_part) / len(of_part) for cells, of_part in errors]
     return Fraction(f"{math.fsum(sums) / len(sums):.6g}")
 
 

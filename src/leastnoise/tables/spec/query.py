@@ -290,6 +290,12 @@ class Query(Section):
         'quantiles_by = "tree"',
         default=None,
     )
+    quantiles_share: Share | None = key(
+        "the share of its budget for its quantiles, beside other statistics or private keys; by "
+        "default in proportion to their number",
+        'quantiles_share = "0.6"',
+        default=None,
+    )
     margins: Margins = key(
         "tables by fewer of the columns or by levels of their keys, which add up exactly: the "
         "listed ones and no other, or all of them and the cells (true)",

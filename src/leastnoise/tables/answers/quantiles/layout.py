@@ -109,6 +109,7 @@ class QuantileKind(ABC):
             missing=missing.describe(spec, query, statistics),
             histogram=self.bound(spec, query, counted),
             sizes=shape.assumed,
+            share=query.quantiles_share,
         )
 
 

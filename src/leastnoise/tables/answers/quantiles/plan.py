@@ -123,7 +123,8 @@ class QuantilePlan(AloneInDraw):
 
     def in_words(self) -> list[str]:
         """Sentences about the method and the errors."""
-        return [*self.describe_draw(), *(error.in_words() for error in self.errors)]
+        errors = (error.in_words() for error in self.errors)
+        return [*self.describe_draw(), *_describe_share(self.layout), *errors]
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
@@ -300,3 +301,12 @@ class QuantilePlan(AloneInDraw):
             _words.format_for_page, (self.layout.published[0], self.layout.published[-1])
         )
         return f"public candidates from {low} to {high}"
+
+
+def _describe_share(layout: QuantileLayout) -> Iterator[str]:
+    """Yield a sentence about the share of a query's ε that the spec gives to its quantiles."""
+    if layout.share is not None:
+        yield (
+            f"{layout.name} gives {float(100 * layout.share):.3g} % of its ε to its quantiles, and "
+            "the rest to its keys or other numbers."
+        )
