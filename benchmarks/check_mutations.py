@@ -53,6 +53,12 @@ ALIKE: dict[str, dict[str, str]] = {
         "1": WIDER,
         "2": WIDER,
     },
+    "rounded_up": {"1": "the fraction gets larger, and stays above the root"},
+    "shifts_of": {
+        "1": "a default that no kind uses; all other ones in this function are caught",
+        "d > 1": "of one number the ball and the box are the same set",
+    },
+    "longest_image": {"q <= 20_000": LIMIT, "20_000": LIMIT},
     "check_keys": {
         "0": "the lower end of the ball is not used",
         'bound.high > claim["delta"] * UNIT': "at equality it is not checked",
@@ -105,6 +111,7 @@ ALIKE: dict[str, dict[str, str]] = {
         "2": LIMIT,
         "0": "it asks for a larger ε",
         "math.prod(branches) <= 1 << 16": LIMIT,
+        "2**32": LIMIT,
     },
 }
 

@@ -245,6 +245,11 @@ def swapped() -> dict[str, dict[str, Any]]:
     known["more queries than there are"] = few | {
         "sensitivity": few["sensitivity"] | {"max_nonzero": 4}
     }
+    tree = records()["a tree of [2, 2, 2], add-remove"]
+    known["a tree of other cells"] = tree | {"dimension": 9}
+    noise = json.loads(json.dumps(tree["noise"]))
+    noise["parameters"]["branches"] = [2] * 8  # one a node, and one more
+    known["a tree with one branch too many"] = tree | {"noise": noise}
     replaced = records()["gaussian, 3 of 3 add-remove and the total"]
     known["a replaced total"] = replaced | {
         "sensitivity": replaced["sensitivity"] | {"neighbours": "replace-one"}

@@ -60,6 +60,39 @@ def statements() -> dict[str, Any]:
     return known
 
 
+def geometries() -> dict[str, tuple[dict[str, Any], str]]:
+    """Certificates with an edited geometry of four counts, and the verdicts on them, by name."""
+    record = statements()["ellipse"] | {"delta": "0.5", "delta_interval": ["0", "1"]}
+    return {
+        f"geometry, {name}": (record | {"geometry": record["geometry"] | edited}, verdict)
+        for name, edited, verdict in (
+            ("as it was", {}, "proved"),
+            ("of five queries", {"queries": 5}, "rejected"),
+            ("a total that nobody adds", {"total": "1"}, "rejected"),
+            ("an offset without a total", {"offset": "1/2"}, "rejected"),
+            ("nearly singular", {"shared": "-0.2499"}, "proved"),
+            ("singular", {"shared": "-1/4"}, "rejected"),
+        )
+    }
+
+
+def images() -> Iterator[tuple[dict[str, Any], dict[str, Any], Fraction]]:
+    """Counting queries, geometries, and the longest image of a shift, from all corners."""
+    b, total = Fraction(3, 2), Fraction(5, 7)
+    for neighbours, n in (("add-remove", 0), ("add-remove", 1), ("replace-one", 0)):
+        for q, k in ((1, 1), (3, 1), (4, 2), (5, 3), (6, 4), (6, 6)):
+            for shared, offset in ((Fraction(-1, 8), Fraction(-1, 3)), (Fraction(2), Fraction(1))):
+                replaced = neighbours == "replace-one"
+                lengths = []
+                for v in itertools.product((-b, 0, b) if replaced else (0, b), repeat=q):
+                    if max(v.count(b), v.count(-b)) <= k:
+                        image = [x + shared * sum(v) + offset * n for x in v]
+                        lengths.append(sum(x * x for x in image) + n * total**2)
+                queries = {"dimension": q, "bound": b, "max_nonzero": k, "with_total": bool(n)}
+                geometry = {"shared": shared, "offset": offset, "total": n * total}
+                yield queries | {"neighbours": neighbours}, geometry, max(lengths)
+
+
 def releases() -> list[Path]:
     """The folders of golden releases."""
     return sorted(path.parent for path in (GOLDEN / "releases").glob("*/release.json"))
@@ -271,6 +304,8 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
             (above >= 0, above < Fraction(1, 2**58), square == Fraction(9, 4) or above > 0),
         )
         yield f"exact root {square}", checker.rounded_up(square**2) == square**2
+    for queries, geometry, longest in images():
+        yield f"image {queries} {geometry}", checker.longest_image(queries, geometry) == longest
     for name, given, delta in laws():
         with ctx.workprec(600):
             ball = getattr(checker, name)(*given)
@@ -302,7 +337,7 @@ def cases() -> dict[str, Callable[[Any], Any]]:
         return outcome
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
-    steps = calibrated.false_steps() | calibrated.quantiles() | plans()
+    steps = calibrated.false_steps() | calibrated.quantiles() | plans() | geometries()
     records |= {name: record for name, (record, _) in steps.items()}
 
     def of_files(files: dict[str, bytes]) -> Callable[[Any], Any]:

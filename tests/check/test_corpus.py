@@ -55,7 +55,7 @@ def test_keys_and_limits_are_proved(name: str) -> None:
     assert corpus.verdict(checker, json.dumps(calibrated.without_law()[name])) == "proved"
 
 
-EDGES = calibrated.false_steps() | calibrated.quantiles() | plans()
+EDGES = calibrated.false_steps() | calibrated.quantiles() | plans() | corpus.geometries()
 
 
 @pytest.mark.parametrize("name", EDGES)
@@ -79,6 +79,8 @@ def test_other_sensitivities_are_proved_or_refused() -> None:
         "laplace, 2 of 3 numbers": "not checked",
         "laplace, l2 of 3": "not checked",
         "laplace, 3 rows that move": "not checked",
+        "a tree of other cells": "rejected",
+        "a tree with one branch too many": "rejected",
         "more queries than there are": "rejected",
         "a replaced total": "rejected",
     }
