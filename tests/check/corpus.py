@@ -76,6 +76,27 @@ def geometries() -> dict[str, tuple[dict[str, Any], str]]:
     }
 
 
+def fields() -> dict[str, tuple[dict[str, Any], str]]:
+    """Certificates with edited fields, and the verdicts on them, by name."""
+    gaussian = statements()["gaussian"]
+    rows = calibrated.records()["gaussian, 3 rows in 2 add-remove"]
+    ball = json.loads(json.dumps(calibrated.records()["l2, l2 of 3"]))
+    ball["noise"]["parameters"]["scale"] = "9"  # one draw has a loss of 1/3
+    ball |= {"compositions": 3, "delta_interval": ["0", "0"], "epsilon": "1"}
+    return {
+        "field, three draws of l2 noise": (ball, "proved"),
+        "field, three draws, less ε": (ball | {"epsilon": "0.99"}, "not checked"),
+        "field, an interval below δ": (
+            gaussian | {"delta_interval": gaussian["delta_interval"][:1] * 2}, "rejected",
+        ),
+        "field, no grid": (gaussian | {"grid": None}, "proved"),
+        "field, a grid of 0": (gaussian | {"grid": "0"}, "rejected"),
+        "field, a grid of 3": (gaussian | {"grid": "3"}, "rejected"),
+        "field, a δ of 1": (gaussian | {"delta": "1"}, "rejected"),
+        "field, other neighbours": (rows | {"neighbours": "replace-one"}, "rejected"),
+    }  # fmt: skip
+
+
 def images() -> Iterator[tuple[dict[str, Any], dict[str, Any], Fraction]]:
     """Counting queries, geometries, and the longest image of a shift, from all corners."""
     b, total = Fraction(3, 2), Fraction(5, 7)
@@ -337,7 +358,7 @@ def cases() -> dict[str, Callable[[Any], Any]]:
         return outcome
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
-    steps = calibrated.false_steps() | calibrated.quantiles() | plans() | geometries()
+    steps = calibrated.false_steps() | calibrated.quantiles() | plans() | geometries() | fields()
     records |= {name: record for name, (record, _) in steps.items()}
 
     def of_files(files: dict[str, bytes]) -> Callable[[Any], Any]:

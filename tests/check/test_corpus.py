@@ -55,7 +55,8 @@ def test_keys_and_limits_are_proved(name: str) -> None:
     assert corpus.verdict(checker, json.dumps(calibrated.without_law()[name])) == "proved"
 
 
-EDGES = calibrated.false_steps() | calibrated.quantiles() | plans() | corpus.geometries()
+EDGES = calibrated.false_steps() | calibrated.quantiles() | plans()
+EDGES |= corpus.geometries() | corpus.fields()
 
 
 @pytest.mark.parametrize("name", EDGES)
