@@ -227,6 +227,15 @@ def test_a_unit_that_the_releases_cannot_have_is_refused(folder: Path, case: str
     assert key in {name for name, _ in refused.value.problems}
 
 
+def test_the_advice_about_a_ledger_names_unit_and_delta_of_the_series(folder: Path) -> None:
+    raw = of_persons(REPORTED)
+    raw["privacy"] = {"unit": "who", "epsilon": "1", "delta": "1e-6"}
+    with pytest.raises(SpecError) as refused:
+        Release(**raw, folder=folder)
+    advice = dict(refused.value.problems)["privacy.ledger"]
+    assert '--unit "who in one release" --epsilon 10 --delta 1e-6, with' in advice
+
+
 def test_the_report_column_is_a_number(folder: Path) -> None:
     open_account(folder, "row")
     raw = spec_of({"each": "row", "report": "place"})

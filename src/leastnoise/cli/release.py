@@ -34,7 +34,7 @@ _LABEL = "Description in the ledger's entry; else the title of [report], or the 
 _YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of people)."
 _NO_LEDGER = (
     "No budget ledger: nothing adds up the budgets of all releases of these data. leastnoise "
-    "ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER opens one."
+    "ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER opens one."
 )
 _READ = (
     "Read the rows with duckdb, spark (the session of Spark's own settings) or a Spark Connect "

@@ -34,7 +34,7 @@ _MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"
 _PATIENCE = 60.0  # seconds that a process waits for other processes
 # largest size of an entry in bytes; it may contain a certificate
 _LARGEST = 2 * LARGEST_CERTIFICATE
-_INIT = "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER"
+_INIT = "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER"
 _START = "leastnoise ledger 1"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _SCHEMA = (

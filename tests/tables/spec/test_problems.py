@@ -222,6 +222,8 @@ ONE_PROBLEM = [
     ("contribution.max_rows", {"most": 2}, "contribution.max_rows", "Expected a whole number"),
     ("data.join", {"p": 3}, "data.join.p", "Expected a table of source, on,"),
     ("data.types.zper", 3, "data.types.zper", "Expected 'int', 'float'"),
+    ("data.types.zper", "date", "data.types.zper", "in [derive], date(COLUMN) reads it"),
+    ("query.0.max_rows", 3, "query[0].max_rows", "Write contribution = { max_rows = 3 }"),
     ("query.0.group_by.plan", [1, 1], "query[0].group_by.plan", "The key 1 is given 2 times."),
     ("query.0.group_by.plan", {"file": "a.txt"}, "query[0].group_by.plan.file", "is a file itself"),
     ("query.0.name", "\ud800", "query[0].name", "Expected a text that UTF-8 can hold."),

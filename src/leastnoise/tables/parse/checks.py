@@ -255,9 +255,11 @@ def _series(spec: Spec) -> Iterator[Problem]:
     if spec.series is None:
         return
     if spec.privacy.ledger is None:
+        unit, delta = spec.series.unit_of(spec.privacy.unit), spec.privacy.delta
         why = "A series needs a ledger, which records its releases. Create one by: leastnoise "
-        why += f'ledger init visits.ledger --dataset visits --unit "{spec.privacy.unit}" '
-        why += "--epsilon 10, with the ε of all your releases. Then write "
+        why += f'ledger init visits.ledger --dataset visits --unit "{unit}" --epsilon 10'
+        why += f" --delta {decimal_text(delta)}" if delta else ""
+        why += ", with the budget of all your releases. Then write "
         yield "privacy.ledger", f'{why}ledger = {{ path = "visits.ledger" }}.'
     elif spec.privacy.ledger.plan is not None:
         why = "A series is charged as a whole, and can't be part of a plan. Leave it out."
@@ -309,8 +311,8 @@ def _running_totals(spec: Spec, series: Series) -> Iterator[Problem]:
                 yield f"series.{name}", "Used with totals = true only. Leave it out."
         return
     if series.each is None:
-        why = "Missing: running totals protect a row, or a person in one release. Write each = "
-        yield "series.each", f'{why}"row" or each = "person in one release".'
+        each = "row" if spec.privacy.by_row else "person in one release"
+        yield "series.each", f'Missing: the unit that running totals protect. Write each = "{each}"'
     if spec.privacy.delta:
         yield (
             "privacy.delta",

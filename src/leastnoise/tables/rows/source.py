@@ -281,7 +281,10 @@ def _hint(data: Data, rows: Input | SparkRows, names: Iterable[str]) -> str:
         if data.delimiter is None and any(delimiter in name for name in names):
             advice = tomli_w.dumps({"delimiter": delimiter}).strip()
             return f"If another sign separates its fields, name it in [data]: {advice}."
-    return "If its first line is a row, name its columns in [data]: header = [...]."
+    return (
+        "Compare the name with its first line. If that is a row, name the columns in [data]: "
+        "header = [...]."
+    )
 
 
 def _find_ambiguous_unit(spec: Spec, present: Collection[str]) -> Iterator[Problem]:

@@ -247,6 +247,10 @@ class Query(Section):
         "group_by": _FORMS,
         "margins": 'true, or a list of tables, each a list of columns: [["region"], []]',
     }
+    elsewhere: ClassVar[dict[str, str]] = {
+        limit: f"contribution = {{ {limit} = 3 }}"
+        for limit in ("max_rows", "max_groups", "max_rows_per_group")
+    }
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
     importance: Positive = key(

@@ -53,6 +53,7 @@ _OTHER_NAMES = {
     "varchar": "text",
 }  # fmt: skip
 """The type of a column that is meant by each of the names that other programs use."""
+_TIMES = {"date", "datetime", "timestamp"}
 _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 
@@ -83,6 +84,8 @@ class Section(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
     forms: ClassVar[dict[str, str]] = {}
     """Phrases that list all forms of a key, for keys whose values have several forms."""
+    elsewhere: ClassVar[dict[str, str]] = {}
+    """Correct TOML for keys that belong in a section within this one."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -165,7 +168,10 @@ class Section(BaseModel):
         if not location:
             return f"Expected a table of {', '.join(fields)}."
         if kind == "extra_forbidden" and len(location) == 1:
-            return f"Unknown key. {_known(str(location[0]), tuple(fields), hint=hint)}"
+            name = str(location[0])
+            form = cls.elsewhere.get(name)
+            fix = f"Write {form}" if form else _known(name, tuple(fields), hint=hint)
+            return f"Unknown key. {fix}"
         field = fields[location[0]]
         (example,) = field.examples or [""]
         header, *keys = str(example).split("\n")
@@ -205,6 +211,8 @@ def _meant(allowed: str, value: object) -> str:
     if not isinstance(value, str):
         return ""
     choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]
+    if "text" in choices and value.casefold() in _TIMES:
+        return ' Write "text"; in [derive], date(COLUMN) reads it as a date.'
     known = _OTHER_NAMES.get(value.casefold())
     hint = f"Did you mean {known}?" if known in choices else _validate.nearest(value, choices)
     if any(word in value for word in ("replace", "change", "bounded")):

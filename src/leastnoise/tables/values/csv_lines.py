@@ -130,8 +130,8 @@ def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
     first = first.removeprefix(_MARK)
     if not first:
         raise SourceError(
-            f"{path.name} has no header line. If its first line doesn't name the columns, give "
-            "their names in data.header."
+            f"{path.name} has no header line: its first line is empty, or the whole file. If its "
+            "first line doesn't name the columns, give their names in data.header."
         )
     header = _to_utf8(first, encoding)
     if header is None or len(first) > MAX_LINE:

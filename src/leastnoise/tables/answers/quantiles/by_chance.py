@@ -106,8 +106,8 @@ class ByChance(QuantilePlan):
         return (
             f"No noise is added to a quantile: it is chosen by chance among "
             f"{self.layout.candidates.cells:,} {self._ends_on_page}, most likely a candidate near "
-            f"the true rank. With 95 % its error in rows of its group is at most: {rows}. No "
-            "interval of values exists."
+            f"the true rank. With probability 95 %, its error in rows of its group is at most: "
+            f"{rows}. No interval of values exists."
         )
 
     def own_record(self) -> dict[str, Any]:

@@ -129,9 +129,9 @@ class TreePlan(QuantilePlan):
             total = f" Each {count} is the total of a group's counts."
         return (
             f"Quantiles are read off noisy counts of the rows at each of "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With 95 % the error of a "
-            f"quantile in rows of its group is at most: {rows}. An interval ends halfway to the "
-            f"next candidate, and is open beyond the first and the last.{total}"
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With probability 95 %, the "
+            f"error of a quantile in rows of its group is at most: {rows}. An interval ends "
+            f"halfway to the next candidate, and is open beyond the first and the last.{total}"
         )
 
     def own_record(self) -> dict[str, Any]:
