@@ -89,7 +89,7 @@ def test_a_step_that_the_outputs_show_is_tried() -> None:
 @pytest.mark.parametrize(
     ("scenario", "names"),
     [
-        ("a draw that is repeated", {"Draws of one run are equal", "Draws 1 apart"}),
+        ("a draw that is repeated", {"Pairs of equal draws in one run", "Draws 1 apart"}),
         ("a draw that is negated", {"Sums of draws of one run repeat", "Draws 1 apart"}),
         ("draws that share a part", {"Draws 1 apart"}),
         ("one number for two coordinates", {"Differences of coordinates 0 and 1 repeat"}),

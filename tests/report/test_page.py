@@ -75,6 +75,7 @@ def test_it_says_what_was_released(build: Path) -> None:
     assert "(1, 1e-6)-differential privacy" in words
     assert "In each of by_plan and bins, each who has at most 4 rows." in words
     assert "Values of x are limited to 0–10." in words
+    assert "These limits were chosen without looking at the rows." in words
     assert "Rows without a value of x are left out of its mean." in words
     assert "Rows are left out if plan is missing or not one of its keys." in words
     assert "with probability 95\xa0%" in words

@@ -117,6 +117,7 @@ def test_a_release_finds_them_and_verifies(tmp_path: Path, kind: str) -> None:
     page = report(tmp_path / "out")
     assert f"Values of x are limited to {low}–{high}." in page
     assert "These bounds of x were found between 0 and 1000: by quantile(x, 0.01)" in page
+    assert "Limits that the release did not find itself were chosen without looking at" in page
 
 
 @pytest.mark.dense

@@ -254,7 +254,7 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
         ({"clamp": True}, "clamp", "wouldn't add up"),
         ({"top": 2}, "top", "wouldn't add up"),
         ({"accuracy": {"std": 2}}, "accuracy.std", "a std each"),
-        ({"statistics": ["count", "mean(who)"]}, "group_by.county.levels", "of one count"),
+        ({"statistics": ["count", "mean(who)"]}, "group_by.county.levels", "one count and nothing"),
     ],
 )
 def test_what_does_not_go_with_levels_is_refused(change: Any, key: str, why: str) -> None:
@@ -308,7 +308,7 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
         ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 gives a value another parent"),
         ("county,state,nation\na,x,n\nb,x\n", "Line 3 doesn't have 3 fields"),
         ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
-        ("county,state,nation\na,x,n\na,x,n\n", "The file has a key twice"),
+        ("county,state,nation\na,x,n\na,x,n\n", "Line 3 gives a key a second time"),
     ],
 )
 def test_files_that_are_no_tree_are_refused_with_their_line(

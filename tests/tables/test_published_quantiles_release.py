@@ -234,13 +234,13 @@ EDITS: list[tuple[Callable[[Path], object], str]] = [
     (_of(KEYS, epsilon="0.6"), "its budget"),
     (_of(KEYS, delta="5e-6"), "its budget"),
     (_of(KEYS, groups=1), "number of groups"),
-    (edit_of("certificate.json", lambda record: record["draws"].pop()), "not the spec's queries"),
+    (edit_of("certificate.json", lambda record: record["draws"].pop()), "have the same queries"),
     (edit_of("certificate.json", lambda record: record["draws"].reverse()), "order"),
     (_replace("groups.csv", "\n9,", "\n10,"), "aren't distinct"),
     (_replace("groups.csv", "\n9,2,", "\n9,3,"), "no candidate"),
     (_replace("spec.toml", "max_groups = 2", "max_groups = 3"), "number of groups"),
     (_replace("spec.toml", "max_rows_per_group = 1", "max_rows_per_group = 2"), "not chosen"),
-    (_replace("spec.toml", '"permute-and-flip"', '"tree"'), "not the spec's queries"),
+    (_replace("spec.toml", '"permute-and-flip"', '"tree"'), "have the same queries"),
     (_replace("spec.toml", '"median(x)"', '"median(x)", "count"'), ""),
 ]  # fmt: skip
 

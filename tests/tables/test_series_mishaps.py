@@ -111,7 +111,7 @@ def test_a_state_that_others_hold_is_not_called_damaged(
     )
     with closing(usual(folder / "weekly.state", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(Refused, match="Other processes hold the state"):
+        with pytest.raises(Refused, match="Other processes are using the state"):
             release(folder).restart()
 
 
@@ -247,6 +247,20 @@ def test_a_release_beyond_the_last_is_rejected(folder: Path, number: int) -> Non
     edit(folder / "weekly" / "1", lambda record: record.update(release=number))
     with pytest.raises(CertificateRejected, match="names release"):
         verify_directory(folder / "weekly" / "1")
+
+
+@pytest.mark.parametrize("totals", [True, False])
+def test_a_record_and_a_spec_must_agree_on_running_totals(folder: Path, *, totals: bool) -> None:
+    raw = spec_of()
+    if not totals:
+        raw["series"] = {"releases": 4, "each": "row", "report": "week"}
+    directory = Release(**raw, folder=folder).run().path
+    assert directory is not None
+    chain = {"first": 1, "before": "", "digest": "0" * 64}
+    edit(directory, lambda record: record.pop("chain") if totals else record.update(chain=chain))
+    why = "records no running totals" if totals else "the spec doesn't say totals = true"
+    with pytest.raises(CertificateRejected, match=why):
+        verify_directory(directory)
 
 
 def test_two_folders_of_one_release_are_rejected(folder: Path) -> None:

@@ -348,8 +348,9 @@ def refute_outright(
     near = (centre.ends[1] - centre.ends[0]) / 4
     first, last = (show_point(sample.anchor, end, near=near) for end in centre.ends)
     return (
-        f"P(Y <= {first}) is at most {_words.round_up(centre.most)} and P(Y <= {last}) at least "
-        f"{_words.round_down(centre.least)}: no centre of {noise} fits."
+        f"For an output Y, P(Y <= {first}) is at most {_words.round_up(centre.most)} and "
+        f"P(Y <= {last}) at least {_words.round_down(centre.least)}: no centre of {noise} fits "
+        "both."
     )
 
 

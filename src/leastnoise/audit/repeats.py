@@ -149,7 +149,7 @@ def _repeats(subject: Subject) -> Iterator[_Test]:
 def _repeats_of_draws(column: NDArray[np.float64], chance: tuple[int, int]) -> Iterator[_Test]:
     for lag in _LAGS:
         y, z = _pair_at_lag(column, lag)
-        yield _make_test("Draws of one run are equal", y == z, chance)
+        yield _make_test("Pairs of equal draws in one run", y == z, chance)
         for word, other in (("Differences", -z), ("Sums", z)):
             if (equal := _equal_sums(y, other)) is not None:
                 yield _make_test(f"{word} of draws of one run repeat", equal, chance)

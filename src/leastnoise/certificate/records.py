@@ -43,7 +43,8 @@ def parse_object(text: str) -> dict[str, Any]:
     Raises InvalidInput if `text` isn't JSON, CertificateRejected if it isn't an object or has a
     duplicate field.
     """
-    text = _validate.text(text, name="text", hint="Read the file first: text is JSON as a str.")
+    hint = "Expected the JSON itself: read the file first, as with path.read_text()."
+    text = _validate.text(text, name="text", hint=hint)
     if len(text) > LARGEST_CERTIFICATE:
         raise InvalidInput(f"The certificate is longer than {LARGEST_CERTIFICATE:,} characters.")
     try:

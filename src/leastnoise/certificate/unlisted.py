@@ -230,8 +230,11 @@ def find_threshold(
     first, last = low + max(1, round(reach / grid)), 2 * math.ceil(most / grid)
     bracket = Bisection().beyond(holds, low, first, most=last)
     if bracket is None:
-        why = f"No threshold up to {most:,} is enough for this noise and budget."
-        raise NotCertified(interval=None, why=why)
+        raise NotCertified(
+            interval=None,
+            why=f"No threshold up to {most:,} protects unlisted groups with this noise and "
+            "budget. Give more epsilon or delta.",
+        )
     threshold = bracket[1]
     fine = 2**6  # where the reach is 64 grid steps or more, a coin gains nothing
     coins = _COIN if grid * fine > reach else 1

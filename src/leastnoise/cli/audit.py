@@ -24,8 +24,8 @@ _PROGRAM = (
     "{count} for the number of outputs."
 )
 _INPUT = (
-    "One of the two inputs, which differ in one person: a number, or numbers with commas; "
-    "repeatable. If left out, the inputs are 0 and the sensitivity."
+    "One of the two inputs, which differ in one person: a number, or several separated by commas "
+    "(1,2). Give it twice, once for each input. If left out, the inputs are 0 and the sensitivity."
 )
 _DETECTOR = (
     "Use only this detector: distinguishing, noise, sensitivity, precision, reachability or "

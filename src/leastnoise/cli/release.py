@@ -55,7 +55,7 @@ def _engines() -> tuple[str, ...]:
     _PLAN,
     "--assume",
     OptionType("n=ROWS"),
-    "Size of a group, for which errors that depend on it are shown.",
+    "A group's size, such as n=4000: errors that depend on it are shown for this size.",
 )
 @option(_PLAN, "--verbose", None, "Show a table for each query, and every note.")
 @option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)

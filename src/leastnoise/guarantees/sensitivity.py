@@ -320,7 +320,7 @@ def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
 
 def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivity:
     """Return `value` if it is a sensitivity; raises InvalidArgument otherwise."""
-    hint = "Give its bound, as in L2(1)."
+    hint = "Give a norm and its bound: L2(1) is an L2 norm of at most 1."
     return _validate.instance(
         value, Sensitivity, name=name, like="a sensitivity like L2(1) or L1(1)", hint=hint
     )

@@ -103,7 +103,8 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     try:
         return _as_floats(validate_data(model, X, *y, dtype=np.float64, **more), **more)
     except OverflowError:
-        raise ValueError("Expected numbers that a float can hold.") from None
+        why = "Expected numbers below 1.8e308 in size: a float can't hold larger ones."
+        raise ValueError(why) from None
     except TypeError as error:
         if str(error).startswith(("Sparse data", "A sparse")):
             raise

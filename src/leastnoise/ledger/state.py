@@ -210,7 +210,8 @@ class _Explained:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise Refused(
-                f"Other processes hold the state file {self._path}. Call again later."
+                f"Other processes are using the state file {self._path}. Try again when they have "
+                "finished."
             ) from None
         if isinstance(error, sqlite3.Error | CertificateRejected | UnicodeDecodeError):
             raise InvalidInput(f"The state file {self._path} is damaged, or no state.") from None

@@ -145,8 +145,8 @@ def test_queries_are_in_one_draw_each_and_in_order(
 ) -> None:
     certificate = plan(lay_out_query).certificate
     wrong = [
-        (draws[1:], "not the spec's queries"),
-        ((*draws, draws[-1]), "not the spec's queries"),
+        (draws[1:], "have the same queries"),
+        ((*draws, draws[-1]), "have the same queries"),
         ((*draws[:-2], draws[-1], draws[-2]), "not in the spec's order"),
         ((draws[-1], *draws[:-1]), "not in the spec's order"),
     ]

@@ -226,7 +226,7 @@ def test_the_rest_is_one_of_the_spec_as_it_is_stored() -> None:
     [
         ({"group_by": None, "rest": "0.1"}, "query[0].rest", "without groups"),
         ({"group_by": {"k": {"keys": "private"}}, "rest": "0.1"}, "query[0].rest", "unlisted keys"),
-        ({"clipping": "0.5", "rest": "0.5"}, "query[0].rest", "nothing would be left"),
+        ({"clipping": "0.5", "rest": "0.5"}, "query[0].rest", "nothing is left"),
         ({"statistics": ["count_in_no_group", "count_over_limits"], "clipping": None},
          "query[0].statistics", "in a separate query"),
         ({"statistics": ["count_in_no_group"], "clipping": None, "group_by": None},

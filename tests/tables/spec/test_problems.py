@@ -87,7 +87,7 @@ def changed(old: str, new: str) -> dict[str, str]:
             "plan = [1, 2, 3]",
             "plan = { keys = [1, 2] }",
             "query[0].group_by.plan.keys",
-            "Write listed keys without a table",
+            'leave out "keys ="',
         ),
         ("bounds = [0, 0.1]", "bounds = { low = 0 }", "columns.mdvis.bounds", "a pair [0, 30], or"),
         ("[0, 1, 5.5, 30]", "[inf, 30]", "query[1].histogram.edges", "increasing"),

@@ -286,7 +286,10 @@ class BodyWitness:
             fits(projections, epsilon, coordinates=self.coordinates, times=self.times, power=power)
             and 0 < self.gamma <= 1
         ):
-            raise CertificateRejected("The witness of a lower bound is malformed.")
+            raise CertificateRejected(
+                "A lower bound isn't proved: coordinates, times or gamma in its proof is out of "
+                "range for this loss and epsilon."
+            )
         return projections
 
     def record(self) -> dict[str, object]:

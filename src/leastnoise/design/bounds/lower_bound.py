@@ -107,7 +107,10 @@ class Witness:
             and all(1 <= j <= self.cells for j in shifts)
             and len(self.prices) == len(shifts)
         ):
-            raise CertificateRejected("The witness of a lower bound is malformed.")
+            raise CertificateRejected(
+                "A lower bound isn't proved: cells, reach, bits, multipliers or prices in its "
+                "proof is out of range."
+            )
         for (_, multiplier), prices in zip(self.multipliers, self.prices, strict=True):
             # the periodic part needs a whole period; ψ is 0 right of what is stored
             if not self.cells <= len(prices) <= longest:

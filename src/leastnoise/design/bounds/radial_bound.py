@@ -225,7 +225,10 @@ class RadialWitness:
             and levels[-1] < 1 << LEVEL_BITS
             and all(low < high for low, high in pairwise(levels))
         ):
-            raise CertificateRejected("The witness of a lower bound is malformed.")
+            raise CertificateRejected(
+                "A lower bound isn't proved: a number in its proof is out of range, or its nodes "
+                "or levels don't increase."
+            )
         for row in self.prices:
             if len(row) != len(levels) or min(row) < 0 or sum(row) > self.ceiling:
                 raise CertificateRejected("A price lies outside [0, λ].")

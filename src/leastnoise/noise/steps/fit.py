@@ -181,8 +181,9 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     atom = Fraction(question.fixed.get("atom", 0))
     if atom >= question.budget.delta:
         raise Refused(
-            f"Expected an atom below delta, got {float(atom):.3g}: the steps of the noise need the "
-            "rest of delta."
+            f"Expected an atom below delta = {float(question.budget.delta):.3g}, got "
+            f"{float(atom):.3g}: an atom uses up that much of delta, and the steps of the noise "
+            "need some, too. Give a smaller atom."
         )
     left = (question.budget.delta - atom) / (1 - atom)
     problem = _StepsProblem(

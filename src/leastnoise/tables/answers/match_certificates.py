@@ -49,7 +49,7 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     order += [label for label in by_label if label not in order]
     draws = _by_draw(answers, by_label, reading.certificate)
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):
-        raise CertificateRejected("The certificate's queries are not the spec's queries.")
+        raise CertificateRejected("The certificate and the spec don't have the same queries.")
     members = [[order.index(label) for label in labels] for labels, _ in draws]
     if members != sorted(members) or any(places != sorted(places) for places in members):
         raise CertificateRejected("The certificate's queries are not in the spec's order.")

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import AnyStatistic, NoiseError
 
 PARTS_NOTE = (
-    "If a query counts both persons and rows, plain Laplace and Gaussian noise have a scale for "
-    "each, too."
+    "If a query counts both persons and rows, its noise is compared with plain Laplace and "
+    "Gaussian noise that has one scale for persons and another for rows."
 )
 SELECTED_NOTE = (
     "If min_count or top chooses groups, their published counts alone decide, which costs no "

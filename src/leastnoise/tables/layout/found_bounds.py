@@ -134,8 +134,8 @@ def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
         yield f"The upper bound is the last candidate: values of {called} may lie above."
     if finds.low is None and finds.high is None and (low, high) in pairwise(values):
         yield (
-            "They are neighbouring candidates: where both quantiles are the same candidate, the "
-            "next candidate is the other bound."
+            "They are neighbouring candidates: perhaps both quantiles were the same candidate, and "
+            "its neighbour became the other bound."
         )
 
 

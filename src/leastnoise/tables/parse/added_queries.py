@@ -43,7 +43,7 @@ def asking_problems(spec: Spec, queries: Sequence[ParsedQuery]) -> Iterator[Prob
         if why := _why_no_rest(spec, query) or (spec.privacy.epsilon == LEAST and _LEAST):
             yield f"{path}.rest", why
         if query.rest + (query.clipping or 0) >= 1:
-            why = "Expected clipping + rest < 1: nothing would be left for the query itself."
+            why = "Expected clipping + rest below 1: else nothing is left for the query itself."
             yield f"{path}.rest", why
     yield from _check_bounds(spec, queries)
 

@@ -324,8 +324,9 @@ def _running_totals(spec: Spec, series: Series) -> Iterator[Problem]:
         yield from _place_of_state(series.state, spec.output.path)
     if series.branches is not None and math.prod(series.branches) < series.releases:
         leaves = math.prod(series.branches)
-        why = f"Expected a tree for {series.releases:,} releases, but its branches make {leaves:,}."
-        yield "series.branches", why
+        why = f"Expected branches whose product is at least {series.releases:,}, the number of"
+        more = "Add branches or enlarge them, or leave branches out."
+        yield "series.branches", f"{why} releases, got {leaves:,}. {more}"
 
 
 def _place_of_state(state: str, output: str) -> Iterator[Problem]:

@@ -91,12 +91,22 @@ def read_keys(
     if len(keys) > MOST_KEYS:
         raise ValueError(f"Expected at most {MOST_KEYS:,} keys. Group by fewer, or by bands.")
     if len(set(keys)) < len(keys):
-        raise ValueError("The file has a key twice. Leave the second out.")
+        raise ValueError(_name_repeated(keys, name))
     if named is None:
         return keys
     if (row := find_conflict(above)) is not None:
         raise ValueError(f"Line {row + 2:,} {MOVED}")
     return {"keys": keys, "levels": dict(zip(named, above, strict=True))}
+
+
+def _name_repeated(keys: Sequence[Key], file: str) -> str:
+    """A sentence that names the line (in a Parquet file the row) of the first key given twice."""
+    first: dict[Key, int] = {}
+    index = next(i for i, key in enumerate(keys) if first.setdefault(key, i) < i)
+    ends = file.lower()
+    line = "Row" if ends.endswith(".parquet") else "Line"
+    number = index + (2 if ends.endswith(".csv") else 1)  # a CSV file begins with a header
+    return f"{line} {number:,} gives a key a second time. Leave it out."
 
 
 def _check_levels(column: str, named: Any, file: str) -> list[str]:

@@ -116,7 +116,8 @@ def _rho(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 def _published(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     query, statistics = parsed.query, parsed.statistics
     if query.round and query.round_to is not None:
-        yield f"{path}.round_to", "Not used beside round: multiples of round_to are whole numbers."
+        why = "Not used beside round: multiples of round_to are whole numbers anyway."
+        yield f"{path}.round_to", f"{why} Leave one of the two out."
     if query.histogram is not None or query.conditions:
         return
     if len(statistics) < len(query.statistics):

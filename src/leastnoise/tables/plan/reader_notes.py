@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.answers.base import Topic, texts
+from leastnoise.tables.layout import found_bounds, found_limits
 from leastnoise.tables.plan.summary import (
     describe_counts,
     limits_of_persons,
@@ -53,9 +54,11 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
     if not spec.privacy.by_row:
         lines.append(f"Rows without a {person} are left out.")
         lines.append("Rows and values beyond the limits above are reduced, or not counted.")
+    finds = found_bounds.columns_by_query(spec) or found_limits.finder_of(spec) is not None
+    chosen = "Limits that the release did not find itself" if finds else "These limits"
     unknown = "The effect of the limits is not published, to protect the people beyond them."
     lines.append(
-        "These limits were chosen without the rows. "
+        f"{chosen} were chosen without looking at the rows. "
         f"{' '.join(describe_counts(layouts)) or unknown} "
         f"Errors and 95 % intervals {where} are about the noise only."
     )

@@ -66,7 +66,7 @@ def fit_plans(
             return True
         met[steps] = plans
         if progress is not None:
-            progress(f"Proved with {factor:.4g} times the epsilon")
+            progress(f"Proved with {factor:.4g} times the epsilon of each spec")
         return False
 
     Bisection().around(exceeds, 0, fails=-most, most=most)

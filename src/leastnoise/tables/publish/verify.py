@@ -189,7 +189,11 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
         )
     series = spec.series
     if (series is not None and series.totals) != (sealed.link is not None):
-        raise CertificateRejected(f"Only one of {seal.RECORD} and the spec has running totals.")
+        raise CertificateRejected(
+            f"The spec says totals = true, but {seal.RECORD} records no running totals."
+            if sealed.link is None
+            else f"{seal.RECORD} records running totals, but the spec doesn't say totals = true."
+        )
     if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
             f"{seal.RECORD} names release {release_number:,}, but the series has "

@@ -129,8 +129,8 @@ def describe_kept_groups(layout: Layout) -> Iterator[str]:
         label = next(asked.label for asked in layout.statistics if asked.counts)
         yield (
             f"Rows are suppressed if their published {label} is below "
-            f"{layout.suppressed_below:,} (primary), and further rows with them (secondary): sums "
-            "of shown numbers give no suppressed number."
+            f"{layout.suppressed_below:,} (primary). Further rows are suppressed with them "
+            "(secondary), so that sums and differences of shown numbers give no suppressed number."
         )
 
 

@@ -107,8 +107,8 @@ def _group_by(value: object) -> str:
 def _require_private(value: object) -> object:
     if value != "private":
         raise ValueError(
-            'Expected "private", for keys that nobody listed. Write listed keys without a table: '
-            "group_by = { plan = [1, 2, 3] }"
+            'Expected keys = "private", for keys that nobody listed. To list keys, leave out '
+            '"keys =", as in group_by = { plan = [1, 2, 3] }'
         )
     return value
 

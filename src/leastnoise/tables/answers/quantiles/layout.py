@@ -157,8 +157,8 @@ class QuantilesByTree(QuantileKind):
         Raises LayoutError for other units, or for too many counts.
         """
         if not counted.by_row:
-            why = "A tree counts whole rows, and of a person with more rows than the limits each"
-            raise _refuse_tree(f"{why} counts for less:")
+            why = "A tree counts whole rows, but each row of a person over the limits counts for"
+            raise _refuse_tree(f"{why} less than one:")
         _check_counts(counted)
         return counted
 

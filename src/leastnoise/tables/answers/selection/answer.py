@@ -131,7 +131,8 @@ class Selection(OfOneQuery):
             )
         except InvalidArgument as error:
             raise Refused(
-                f"The query {self.label!r} can't select groups with its part of ε. {error}"
+                f"The query {self.label!r} can't select groups: its part of ε is too small, or has "
+                f"too many digits. Give it a larger epsilon, of few digits. {error}"
             ) from None
 
     def read(

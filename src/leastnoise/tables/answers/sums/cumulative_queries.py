@@ -75,7 +75,8 @@ class RunningSumQueries(QueryKind):
         yield from form_problems(query, path, called="cumulative")
         yield from std_problems(query, path, called="cumulative")
         if len(query.name) > _LONGEST:
-            why = f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."
+            most = f"NAME{_SUFFIX}, may have {_LONGEST + len(_SUFFIX)}."
+            why = f"Expected a name of at most {_LONGEST} letters: the name of its file, {most}"
             yield f"{path}.name", why
         elif query.listed_tables != ():
             hint = "give columns such names in [derive]."

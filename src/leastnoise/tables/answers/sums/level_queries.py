@@ -143,8 +143,8 @@ class LevelQueries(QueryKind):
         yield from std_problems(query, path, called="levels")
         asked = parsed.statistics
         if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
-            why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
-            yield key, why
+            why = 'A query with levels has one count and nothing else: statistics = ["count"].'
+            yield key, f"{why} Ask for other statistics in another query."
         yield from excluded_problems(query, path, key=key, called="Levels")
         yield from name_problems(
             query, self.file_names(query), key, hint="give a level such a name."

@@ -156,7 +156,8 @@ class Margins(MeasuredSums):
         variances = margins.variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
             raise CertificateRejected(
-                f"The noise of {cells.name!r} does not determine every table."
+                f"The certificate has noise for too few tables of {cells.name!r}: not every table "
+                "can be computed from these."
             )
         return margins
 

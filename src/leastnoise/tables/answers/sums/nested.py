@@ -125,7 +125,8 @@ class NestedMargins(MeasuredSums):
             np.isfinite(rows).all() and (rows > 0).all() for rows in tables.strategy.unrounded
         ):
             raise CertificateRejected(
-                f"The noise of {cells.name!r} does not determine every table."
+                f"The certificate has noise for too few tables of {cells.name!r}: not every table "
+                "can be computed from these."
             )
         return tables
 

@@ -89,8 +89,8 @@ class NestedQueries(QueryKind):
             yield key, "Leave margins out: every level gets a table."
         elif (len(names) + 1) << len(others) > MOST_TABLES:
             tables = f"{(len(names) + 1) << len(others):,}"
-            why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
-            yield key, f"{why} {tables}. Use fewer columns."
+            why = "Each level, or none, with each set of other columns is a table: expected at most"
+            yield key, f"{why} {MOST_TABLES} tables, got {tables}. Use fewer columns."
         elif query.listed_tables == ():
             yield key, NO_TABLE
         elif query.listed_tables is not None:
@@ -285,8 +285,8 @@ def _other_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     key = f"{path}.margins"
     asked = parsed.statistics
     if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
-        why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
-        yield key, why
+        why = 'A query with levels has one count and nothing else: statistics = ["count"].'
+        yield key, f"{why} Ask for other statistics in another query."
     yield from std_problems(query, path, called="levels")
     if query.round or query.clamp:
         name = "round" if query.round else "clamp"

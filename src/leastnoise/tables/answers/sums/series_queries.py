@@ -62,10 +62,9 @@ class SeriesQueries(QueryKind):
                     f"{why}, whose counts and totals add up as they are drawn. Leave it out.",
                 )
         if len(query.name) > _LONGEST:
-            yield (
-                f"{path}.name",
-                f"Expected at most {_LONGEST} letters: a file is NAME{_SUFFIX}.",
-            )
+            most = f"NAME{_SUFFIX}, may have {_LONGEST + len(_SUFFIX)}."
+            why = f"Expected a name of at most {_LONGEST} letters: the name of its file, {most}"
+            yield f"{path}.name", why
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the counts of one release."""

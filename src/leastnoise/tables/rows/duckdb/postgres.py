@@ -155,10 +155,10 @@ def _check_encoding(encoding: str) -> None:
     """Raise SourceError for an encoding in which a single row could fail a release."""
     if encoding not in ENCODINGS:
         raise SourceError(
-            f"The PostgreSQL database stores texts in {encoding}, which has bytes that are no "
-            "letters. A row with such a byte would make the release fail after the ledger was "
-            "charged. Copy the table to a database in "
-            "UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0) or to a file."
+            f"The PostgreSQL database stores texts in {encoding}, in which some bytes stand for no "
+            "character. A row with such a byte would make the release fail after the ledger was "
+            "charged. Copy the table to a database in UTF8 "
+            "(CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0) or to a file."
         )
 
 
