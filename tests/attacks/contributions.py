@@ -332,7 +332,8 @@ def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool
 def _with_and_without(found: list[_Part]) -> list[_Part]:
     """Replace the count of rows by counts of rows with and without a value, if that is possible.
 
-    It is possible if all other parts are about the values of one column.
+    It is possible if all other parts are about the values of one column, not about rows with values
+    of two columns.
     """
     others = [item for item in found if item != _ROWS]
     columns = {column for _, column, *_ in others}
@@ -340,7 +341,7 @@ def _with_and_without(found: list[_Part]) -> list[_Part]:
         return found
     (column,) = columns
     count = ("count", column, *_ROWS[2:])
-    if not column or count not in others:
+    if not column or "&" in column or count not in others:
         return found
     if found.index(_ROWS) < found.index(count):
         others.remove(count)
