@@ -58,9 +58,9 @@ lint: install
 test: install
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
-# As many workers as cores: each collects all tests. Tests run make themselves, which is no part of
-# this one.
-WORKERS = $(shell getconf _NPROCESSORS_ONLN)
+# One worker more than cores, since tests wait for disks and processes; each collects all tests. Tests
+# run make themselves, which is no part of this one.
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 tests: install
 	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --share
 

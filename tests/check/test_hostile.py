@@ -184,7 +184,7 @@ def test_a_false_plan_is_seen_behind_one_that_is_not_checked(
 ) -> None:
     record = json.loads(json.dumps(calibrated.without_law()["limit, add-remove"]))
     first, second = record["plans"][:2]
-    first["draws"][0]["certificate"]["epsilon"] = "200000"
+    first["draws"][0]["certificate"]["noise"]["name"] = "optimal"
     (tmp_path / "a.json").write_text(json.dumps(record))
     assert _run(monkeypatch, tmp_path / "a.json") == UNKNOWN
     second["draws"][0]["certificate"]["epsilon"] = "1e-3"

@@ -126,8 +126,9 @@ def test_a_client_whose_values_are_beyond_all_bounds_hides_as_well() -> None:
             for _ in range(500)
         ]
     )
-    assert sums.std() == pytest.approx(noise.std[0], rel=0.15)
-    assert abs(sums.mean() - 3) < 5 * noise.std[0] / np.sqrt(500)
+    # six standard deviations of 500 draws
+    assert sums.std() == pytest.approx(noise.std[0], rel=0.2)
+    assert abs(sums.mean() - 3) < 6 * noise.std[0] / np.sqrt(500)
     alone = {int(shares.share(2e13)) for _ in range(50)}
     assert len(alone) == 50
     whole = ln.Shares(mechanism=geometric(), clients=3)

@@ -66,7 +66,10 @@ def test_a_single_count_has_the_noise_of_one_that_is_added() -> None:
 
 @pytest.mark.dense
 def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
-    """A 95 % interval holds 95 % of the draws, for both laws; and one a fifth narrower doesn't."""
+    """A 95 % interval holds 95 % of the draws, for both laws; with .6 of its width it doesn't.
+
+    The numbers of a draw depend on each other: six deviations of a share are at most 4.2 %.
+    """
     from leastnoise.noise.draw import find_quantile  # noqa: PLC0415
 
     for name, cells in (("k-norm", 40), ("k-staircase", 3)):
@@ -74,8 +77,8 @@ def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
         zeros = np.zeros(cells)
         drawn = np.array([noise.release(zeros).values for _ in range(1000)])
         half = find_quantile(noise.noise, 0.95)
-        assert abs((np.abs(drawn) <= half).mean() - 0.95) < 0.025
-        assert (np.abs(drawn) <= 0.8 * half).mean() < 0.93
+        assert abs((np.abs(drawn) <= half).mean() - 0.95) < 0.042
+        assert (np.abs(drawn) <= 0.6 * half).mean() < 0.9
 
 
 WHERE = [{"name": f"c{i}", "conditions": {"it": {"x": {"min": i}}}} for i in range(3)]

@@ -172,8 +172,9 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
         error = part.noise_errors[0]
         assert error.std**2 < alone.noise.variance * (1 + 1e-9)
         lay_out_query = noisy[:, part.first : part.first + part.layout.dimension]
-        assert lay_out_query.std() == pytest.approx(error.std, rel=0.05)
-        assert (np.abs(lay_out_query) <= error.half95).mean() == pytest.approx(0.95, abs=0.01)
+        # six standard deviations of 1,500 draws: of a mean square 35 % (Laplace), of a share 3.4 %
+        assert np.mean(lay_out_query**2) == pytest.approx(error.std**2, rel=0.35)
+        assert (np.abs(lay_out_query) <= error.half95).mean() == pytest.approx(0.95, abs=0.034)
 
 
 @pytest.mark.dense

@@ -133,8 +133,9 @@ def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
         exact = truth.reshape(shape).sum(axis=axes).reshape(-1)
         errors = np.array([draw[index].columns["count"] for draw in draws]) - exact
         assert (errors == np.rint(errors)).all()
-        assert np.sqrt(np.mean(errors**2)) == pytest.approx(part.noise_errors[0].std, rel=0.2)
-        assert np.mean(np.abs(errors) <= part.noise_errors[0].half95) > 0.92
+        # six standard deviations: of a mean square of 400 draws 67 % (Laplace), of a share 6.5 %
+        assert np.mean(errors**2) == pytest.approx(part.noise_errors[0].std ** 2, rel=0.67)
+        assert np.mean(np.abs(errors) <= part.noise_errors[0].half95) > 0.885
 
 
 def released(folder: Path, **part: Any) -> Path:
