@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.layout.boundings.base import Shifts
+    from leastnoise.tables.layout.boundings.base import UnitShifts
     from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
@@ -203,7 +203,7 @@ class Layout(TableShape):
         )
 
     @property
-    def _shifts(self) -> Shifts:
+    def _shifts(self) -> UnitShifts:
         """The shifts by one unit, which is added or removed, or replaced, as `neighbours` says."""
         replaces = self.neighbours == "replace-one"
         return self.bounding.replaced if replaces else self.bounding

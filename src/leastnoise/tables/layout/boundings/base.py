@@ -73,7 +73,7 @@ class Numbers:
         return 4 * squared * Fraction(n, n + 1) if n else 4 * squared
 
 
-class Shifts(ABC):
+class UnitShifts(ABC):
     """The shifts of a query's numbers by one unit, for one relation of neighbours."""
 
     @abstractmethod

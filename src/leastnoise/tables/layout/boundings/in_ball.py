@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import decimal_text, root_above
 from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.tables.layout.boundings.base import Shifts
+from leastnoise.tables.layout.boundings.base import UnitShifts
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class InBall(Shifts):
+class InBall(UnitShifts):
     """A person's vector x with ‖x‖² > squared is shrunk, by one factor, to ‖x‖² <= squared."""
 
     squared: Fraction
@@ -75,7 +75,7 @@ class InBall(Shifts):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReplacedInBall(Shifts):
+class ReplacedInBall(UnitShifts):
     """The shifts where one unit in the ball `within` is replaced by another."""
 
     within: InBall

@@ -26,7 +26,7 @@ from leastnoise.guarantees.exact import decimal_text, root_above
 from leastnoise.guarantees.hulls import replaced_record
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
-from leastnoise.tables.layout.boundings.base import CHOSEN, Shifts
+from leastnoise.tables.layout.boundings.base import CHOSEN, UnitShifts
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -42,7 +42,7 @@ _NEAR = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class InCells(Shifts):
+class InCells(UnitShifts):
     """A person over a limit is shrunk: all their numbers, by one factor, until both limits hold.
 
     The limits are M_j <= per_cell and Σ M_j <= total, where M_j is the largest absolute value of
@@ -195,7 +195,7 @@ class InCells(Shifts):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReplacedInCells(Shifts):
+class ReplacedInCells(UnitShifts):
     """The shifts where one unit with the limits `within` is replaced by another."""
 
     within: InCells

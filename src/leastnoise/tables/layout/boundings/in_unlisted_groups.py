@@ -10,7 +10,7 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import Within
-from leastnoise.tables.layout.boundings.base import Shifts
+from leastnoise.tables.layout.boundings.base import UnitShifts
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class InUnlistedGroups(Shifts):
+class InUnlistedGroups(UnitShifts):
     """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
 
     Each group has its own draw of noise, so the `sensitivities` are about one group's row. The
@@ -97,7 +97,7 @@ class InUnlistedGroups(Shifts):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReplacedInUnlistedGroups(Shifts):
+class ReplacedInUnlistedGroups(UnitShifts):
     """The shifts where one unit with the limits `within` is replaced by another.
 
     A replacement counts as two shifts: the old unit is removed, and the new one is added. The

@@ -10,7 +10,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Box
 from leastnoise.guarantees.sensitivity import L1, Integer
 from leastnoise.guarantees.structured import CountingQueries, Linf
-from leastnoise.tables.layout.boundings.base import CHOSEN, Shifts
+from leastnoise.tables.layout.boundings.base import CHOSEN, UnitShifts
 from leastnoise.tables.layout.boundings.in_cells import InCells, added_counts
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ IN_EVERY_CELL = "is counted in every cell that they are in"
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class OnceInCells(Shifts):
+class OnceInCells(UnitShifts):
     """A person adds 1 to at most `most` of the cells that they are in, and 0 to the others.
 
     If the person is in too many cells, the cells with the smallest hashes count. The hashes have a
