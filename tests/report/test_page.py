@@ -284,6 +284,17 @@ def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
     assert "named, count of rows: " not in text
 
 
+def test_no_quantile_is_called_the_highest(tmp_path: Path) -> None:
+    """It has no interval, so a reader can't see that a difference may be chance."""
+    folder, keys = make_rows(tmp_path), {"plan": [1, 2, 3]}
+    query = [{"name": "q", "statistics": ["count", "median(x)"], "group_by": keys}]
+    columns = {"x": {"bounds": [0, 10], "candidates": [*range(11)]}}
+    release(folder, query=query, columns=columns).run()
+    text = page.report(folder / "out")
+    assert "q, count of rows: highest for" in text
+    assert "q, median of x" not in text.partition("The tables")[0]
+
+
 @pytest.mark.dense
 @pytest.mark.parametrize(("most", "some"), [(2, True), (40, False)])
 def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, some: bool) -> None:

@@ -95,7 +95,7 @@ class TableSection:
         )
 
     def findings(self) -> list[str]:
-        """Sentences with the highest and lowest value of each statistic."""
+        """Sentences with the highest and lowest value of each statistic that has intervals."""
         sentences: list[str] = []
         for name, counts, numbers in self.statistics[:MOST_FOUND]:
             known = [row for row, values in enumerate(numbers) if _is_known(*values)]
@@ -106,7 +106,8 @@ class TableSection:
             start = f"{self.name}, {name}: "
             if len(numbers) == 1:
                 sentences.append(f"{start}{_format(numbers[0], counts)}.")
-            elif not self.layout.adds_cells:  # sums overlap, so they have no findings
+            # sums overlap; and without intervals nobody sees that a difference may be chance
+            elif not self.layout.adds_cells and not math.isnan(numbers[most][1]):
                 high, low = _format(numbers[most], counts), _format(numbers[least], counts)
                 start += f"highest for {self._group(most)}: {high}; "
                 sentences.append(f"{start}lowest for {self._group(least)}: {low}.")
