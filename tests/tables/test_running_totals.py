@@ -400,6 +400,15 @@ def test_what_has_no_running_totals_is_refused(folder: Path, case: str) -> None:
     assert key in {name for name, _ in refused.value.problems}
 
 
+@pytest.mark.parametrize(("unit", "each"), [("row", "row"), ("who", "person in one release")])
+def test_the_advised_unit_fits_the_unit_of_the_spec(folder: Path, unit: str, each: str) -> None:
+    raw = spec_of(privacy=spec_of()["privacy"] | {"unit": unit})
+    raw["series"].pop("each")
+    with pytest.raises(SpecError) as refused:
+        Release(**raw, folder=folder)
+    assert dict(refused.value.problems)["series.each"].endswith(f'Write each = "{each}".')
+
+
 def test_a_person_of_several_rows_has_as_much_more_noise(folder: Path) -> None:
     types = {"who": "int", "week": "int", "place": "text"}
     ledger = {"ledger": {"path": "other.ledger"}}

@@ -312,7 +312,8 @@ def _running_totals(spec: Spec, series: Series) -> Iterator[Problem]:
         return
     if series.each is None:
         each = "row" if spec.privacy.by_row else "person in one release"
-        yield "series.each", f'Missing: the unit that running totals protect. Write each = "{each}"'
+        why = f'Missing: the unit that running totals protect. Write each = "{each}".'
+        yield "series.each", why
     if spec.privacy.delta:
         yield (
             "privacy.delta",
