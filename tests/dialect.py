@@ -86,7 +86,7 @@ EXCEPTIONS = (
     ),
     ("audit/", "local finding", "a `Finding` is what the audit calls the result of a detector"),
     ("noise/question.py", "function named", "`Loss.named(name)` reads as what it does"),
-    ("sums/measured.py", "local own", "a key of plan.json, as are the other fields there"),
+    ("sums/compared.py", "local own", "a key of plan.json, as are the other fields there"),
     ("tables/spec/column.py", "local found", "a key of the spec, in the specs of all releases"),
     ("tables/spec/contribution.py", "local found", "a key of the spec, as in column.py"),
 )

@@ -159,8 +159,8 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
     """A proved lower bound on the sum, over tables, of the mean ln variance of a table's numbers.
 
     It is rounded down. The bound is for additive noise that hides a shift of any one cell by 1.
-    `children` has the number of children of each node, by level, root first. There is a table for
-    each level, but for the root only if `root` is True.
+    `children` has the number of children of each node, by level, root first. Each level has
+    a table; the root's table is left out if `root` is False.
     """
     levels = len(children)
     while len(children[levels - 1]) > MOST_PARENTS:  # the root is one node

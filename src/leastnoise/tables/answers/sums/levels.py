@@ -18,8 +18,8 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
+from leastnoise.tables.answers.sums.compared import Compared
 from leastnoise.tables.answers.sums.level_queries import key_tree, table_layouts
-from leastnoise.tables.answers.sums.measured import Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.answers.sums.whole_rows import row_counts
 from leastnoise.tables.spec.query import LARGEST

@@ -21,6 +21,7 @@ from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.tables.answers.base import Reads
 from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
+from leastnoise.tables.answers.sums.compared import compare_ways
 from leastnoise.tables.answers.sums.margin_errors import find_errors
 from leastnoise.tables.answers.sums.margin_queries import (
     contrasts_sensitivity,
@@ -33,7 +34,6 @@ from leastnoise.tables.answers.sums.margin_queries import (
     total_coefficients,
 )
 from leastnoise.tables.answers.sums.measured import (
-    compare_ways,
     find_gaussian_tables,
     find_measured,
     has_contrasts,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Totals
     from leastnoise.tables.answers.sums.answer import Named
-    from leastnoise.tables.answers.sums.measured import Compared
+    from leastnoise.tables.answers.sums.compared import Compared
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table
     from leastnoise.workloads.marginal import Components, Marginals

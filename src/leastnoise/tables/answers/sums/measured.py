@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from operator import itemgetter
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,31 +22,25 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
 from leastnoise.tables.answers.sums.margin_queries import (
-    always_counts,
     contrasts_sensitivity,
     find_coefficients,
     in_one_cell,
     marginals_of,
-    measured_layout,
     table_layout,
     table_reaches,
     table_sensitivities,
 )
-from leastnoise.tables.layout.boundings.in_cells import InCells
 from leastnoise.tables.layout.layout import MAX_DIMENSION
 from leastnoise.tables.noise.joint_scaling import scale_together
 from leastnoise.workloads.marginal import (
     best_shares,
     choose_loss,
     gaussian_information,
-    geometric_mean_std,
     log_variance,
     pure_information,
     whole_parts,
 )
 from leastnoise.workloads.marginal_bounds import (
-    bound,
-    bound_of_largest,
     gaussian_optimum,
     gaussian_optimum_of_largest,
 )
@@ -80,40 +74,10 @@ _CONTRASTS = "contrasts-"
 _PARTS = 10**6  # parts into which shares are divided: there may be hundreds of contrasts
 _LEAST_PART = 2e-6
 _MOST_EPSILON = 400  # for geometric noise, whose variance is e^-400 at this ε
-_GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
-_COMPARED = (
-    "{subject} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
-    "the budget for each table it is {apart:.4g}, but the tables don't add up."
-)
 _NOT_PROVED = (
     "The query {label!r}: no noise is proved for tables with margins at this part of the budget. "
     "Raise epsilon."
 )
-_BOUND = " No additive noise has less than {bound:.4g}."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """A statistic's standard deviation with several strategies at the same budget.
-
-    It is the geometric mean over the tables with noise, or the largest standard deviation if that
-    is the objective. `own` is for this plan. `cells` is for noise in the cells alone, summed.
-    `apart` is for a share of the budget for each table, so that tables don't agree. `bound` is a
-    proved lower bound for any additive noise; None if none is known.
-    """
-
-    own: float
-    cells: float
-    apart: float
-    bound: float | None
-
-    def in_words(self, statistic: str, *, largest: bool) -> str:
-        """Sentences that compare the standard deviations; `statistic` is "" if it isn't named."""
-        what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
-        subject = f"The {what} of {statistic}" if statistic else f"The {what}"
-        text = _COMPARED if self.bound is None else _COMPARED + _BOUND
-        return text.format(subject=subject, **vars(self))
 
 
 def pure_family(cells: Layout) -> str:
@@ -438,67 +402,3 @@ def _l2_reach(cells: Layout, table: int) -> float:
     dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)
     radius = ball.radius("l2", dimension=dimension)
     return float(radius or math.inf)
-
-
-def compare_ways(
-    cells: Layout, budget: Budget, releases: int, variances: Floats
-) -> dict[str, Compared]:
-    """For each statistic that adds up, by label: its errors with several strategies, in its units.
-
-    `cells` is the layout of the published numbers. `variances` has the plan's variances of measured
-    numbers; shape (measured numbers, published tables).
-    """
-    drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
-    marginals = published.with_noise()
-    variances = variances[:, [published.has_noise(table) for table in published.tables]]
-    count = len(marginals.tables)
-    kinds = [of_numbers for *_, of_numbers in list_kinds(drawn, budget, releases, pure=False)]
-    tables = [marginals.places[table] for table in marginals.tables]
-    last = np.zeros(len(marginals.every))
-    shared = last.copy()
-    last[-1], shared[tables] = 1, 1 / count
-    alone = [
-        find_variances(marginals, np.array([information(last)[0] for information in kind]))
-        for kind in kinds
-    ]
-    apart = [
-        1 / np.array([information(shared)[0][tables] for information in kind]) for kind in kinds
-    ]
-    part = budget.share(Fraction(1, releases))
-    single = budget if budget.delta else part  # at δ = 0 the losses of a series' releases add up
-    add, count = (np.max, 1) if cells.largest else (np.sum, count)
-    compared: dict[str, Compared] = {}
-    for asked, uses in zip(cells.statistics, cells.uses, strict=True):
-        number = cells.components[uses[0]]
-        if asked.adds_up:
-            squares = weights_of(cells, number) ** 2
-            logs = [
-                min(float(add(np.log(squares @ rows))) for rows in ways)
-                for ways in ([variances], alone, apart)
-            ]
-            radius, log = float(number.radius), _log_bound(cells, marginals, number, single)
-            stds = [radius * geometric_mean_std(value, count) for value in logs]
-            least = None if log is None else radius * geometric_mean_std(log, count)
-            compared[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=least)
-    return compared
-
-
-def _log_bound(
-    cells: Layout, marginals: Marginals, number: Component, budget: Budget
-) -> float | None:
-    """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
-
-    v is the variance of a number of a table with any additive noise. The noise has to hide a shift
-    of one cell by the most that a unit can move a number. If units are replaced and always count,
-    the bound uses a weaker fact: the noise has to hide opposite shifts of two cells.
-    """
-    reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
-    if cells.neighbours == "replace-one" and always_counts(cells, number):
-        marginals = replace(marginals, total_is_known=True)
-        with_noise = marginals.with_noise()
-        if not with_noise.tables or (with_noise != marginals and not cells.largest):
-            return None
-        marginals = with_noise
-    if cells.largest:
-        return bound_of_largest(marginals, budget=budget, reach=reach)
-    return bound(marginals, [Fraction(1)] * len(marginals.tables), budget=budget, reach=reach)

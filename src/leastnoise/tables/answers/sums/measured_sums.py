@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.answers.sums.measured import Compared
+    from leastnoise.tables.answers.sums.compared import Compared
     from leastnoise.tables.layout.layout import Layout
 
 FINEST, _STEPS = -18, -20

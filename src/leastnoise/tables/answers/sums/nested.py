@@ -17,8 +17,8 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import draw_name
+from leastnoise.tables.answers.sums.compared import Compared
 from leastnoise.tables.answers.sums.measured import (
-    Compared,
     check_epsilon,
     compose_gaussians,
     find_pure,

@@ -1,0 +1,124 @@
+"""Standard deviations of sums, compared with other strategies and with a proved lower bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.tables.answers.sums.margin_queries import (
+    always_counts,
+    marginals_of,
+    measured_layout,
+)
+from leastnoise.tables.answers.sums.measured import find_variances, list_kinds, weights_of
+from leastnoise.tables.layout.boundings.in_cells import InCells
+from leastnoise.workloads.marginal import geometric_mean_std
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.statistics.base import Component
+    from leastnoise.workloads.marginal import Marginals
+
+    Floats = NDArray[np.float64]
+
+_GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
+_COMPARED = (
+    "{subject} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
+    "the budget for each table it is {apart:.4g}, but the tables don't add up."
+)
+_BOUND = " No additive noise has less than {bound:.4g}."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A statistic's standard deviation with several strategies at the same budget.
+
+    It is the geometric mean over the tables with noise, or the largest standard deviation if that
+    is the objective. `own` is for this plan. `cells` is for noise in the cells alone, summed.
+    `apart` is for a share of the budget for each table, so that tables don't agree. `bound` is a
+    proved lower bound for any additive noise; None if none is known.
+    """
+
+    own: float
+    cells: float
+    apart: float
+    bound: float | None
+
+    def in_words(self, statistic: str, *, largest: bool) -> str:
+        """Sentences that compare the standard deviations; `statistic` is "" if it isn't named."""
+        what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
+        subject = f"The {what} of {statistic}" if statistic else f"The {what}"
+        text = _COMPARED if self.bound is None else _COMPARED + _BOUND
+        return text.format(subject=subject, **vars(self))
+
+
+def compare_ways(
+    cells: Layout, budget: Budget, releases: int, variances: Floats
+) -> dict[str, Compared]:
+    """For each statistic that adds up, by label: its errors with several strategies, in its units.
+
+    `cells` is the layout of the published numbers. `variances` has the plan's variances of measured
+    numbers; shape (measured numbers, published tables).
+    """
+    drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
+    marginals = published.with_noise()
+    variances = variances[:, [published.has_noise(table) for table in published.tables]]
+    count = len(marginals.tables)
+    kinds = [of_numbers for *_, of_numbers in list_kinds(drawn, budget, releases, pure=False)]
+    tables = [marginals.places[table] for table in marginals.tables]
+    last = np.zeros(len(marginals.every))
+    shared = last.copy()
+    last[-1], shared[tables] = 1, 1 / count
+    alone = [
+        find_variances(marginals, np.array([information(last)[0] for information in kind]))
+        for kind in kinds
+    ]
+    apart = [
+        1 / np.array([information(shared)[0][tables] for information in kind]) for kind in kinds
+    ]
+    part = budget.share(Fraction(1, releases))
+    single = budget if budget.delta else part  # at δ = 0 the losses of a series' releases add up
+    add, count = (np.max, 1) if cells.largest else (np.sum, count)
+    compared: dict[str, Compared] = {}
+    for asked, uses in zip(cells.statistics, cells.uses, strict=True):
+        number = cells.components[uses[0]]
+        if asked.adds_up:
+            squares = weights_of(cells, number) ** 2
+            logs = [
+                min(float(add(np.log(squares @ rows))) for rows in ways)
+                for ways in ([variances], alone, apart)
+            ]
+            radius, log = float(number.radius), _log_bound(cells, marginals, number, single)
+            stds = [radius * geometric_mean_std(value, count) for value in logs]
+            least = None if log is None else radius * geometric_mean_std(log, count)
+            compared[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=least)
+    return compared
+
+
+def _log_bound(
+    cells: Layout, marginals: Marginals, number: Component, budget: Budget
+) -> float | None:
+    """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
+
+    v is the variance of a number of a table with any additive noise. The noise has to hide a shift
+    of one cell by the most that a unit can move a number. If units are replaced and always count,
+    the bound uses a weaker fact: the noise has to hide opposite shifts of two cells.
+    """
+    reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
+    if cells.neighbours == "replace-one" and always_counts(cells, number):
+        marginals = replace(marginals, total_is_known=True)
+        with_noise = marginals.with_noise()
+        if not with_noise.tables or (with_noise != marginals and not cells.largest):
+            return None
+        marginals = with_noise
+    if cells.largest:
+        return bound_of_largest(marginals, budget=budget, reach=reach)
+    return bound(marginals, [Fraction(1)] * len(marginals.tables), budget=budget, reach=reach)
