@@ -193,6 +193,14 @@ def test_a_single_cause_is_told_once() -> None:
     assert all(why.startswith("Missing: ") and " Write " in why for why in result.values())
 
 
+def test_a_mistyped_column_causes_no_other_problem_of_its_query() -> None:
+    with pytest.raises(SpecError) as caught:
+        spec_file.loads(GOOD.replace('"count", ', '"count", "median(mdvsi)", '))
+    [(key, why)] = caught.value.problems
+    assert key == "query[0].statistics[1]"
+    assert "Did you mean mdvis?" in why
+
+
 def test_result_columns_that_clash() -> None:
     result = problems(GOOD.replace("plan", "count_std"))
     assert "count_std" in result["query[0]"]

@@ -55,6 +55,7 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
     seen: set[AnyStatistic] = set()
+    undeclared = any(_undeclared(parsed, path))
     for index, asked in parsed.entries:
         key = f"{path}.statistics[{index}]"
         if isinstance(asked, ValueError):
@@ -63,10 +64,22 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
             yield key, f"{query.statistics[index]!r} is asked for twice."
         else:
             seen.add(asked)
+            if undeclared:
+                continue
             if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
                 yield from ((key, why) for why in asked.problems(spec, query))
             if private and isinstance(asked, Quantile) and reads_tree(spec, query):
                 yield from ((key, why) for why in _unlisted_quantile(parsed, asked))
+
+
+def _undeclared(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
+    """Yield a problem for each column of a query that has no declared type.
+
+    `_uses` reports them. A mistyped name would make other checks of a statistic fail, too, and their
+    messages would mislead.
+    """
+    for use in list_uses(parsed, path):
+        yield from check_declared(parsed.spec, use.column, use.key)
 
 
 def _unlisted_quantile(parsed: ParsedQuery, asked: Quantile) -> Iterator[str]:

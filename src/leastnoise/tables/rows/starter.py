@@ -193,7 +193,8 @@ def _columns(columns: Mapping[str, StoredColumn], *, typed: bool) -> str:
         if typed and column.type == "bool":
             lines.append(f"# {_key(name)} = {{ bounds = [0, 1] }}")
         elif not typed or column.type in {"int", "float"}:
-            lines.append(f"# {_key(name)} = {{ bounds = [0, 10] }}  # TODO: {_BOUNDS}")
+            todo = _BOUNDS if typed else f"if it is a number: {_BOUNDS}"
+            lines.append(f"# {_key(name)} = {{ bounds = [0, 10] }}  # TODO: {todo}")
     return _COLUMNS + "\n".join(lines) + "\n" if lines else ""
 
 
