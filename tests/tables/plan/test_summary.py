@@ -128,8 +128,32 @@ def test_groups_that_chance_leaves_out_may_be_far_too_low(
         ],
         folder=tmp_path,
     ).plan()
-    sentence = "so that all counts may be far too low in towns."
+    sentence = "in only some of them: counts may be far too low in towns."
     assert (sentence in " ".join(str(plan).split())) is (most > 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "advised"),
+    [
+        ({"max_rows": 2}, True),
+        ({"max_rows": 1}, False),
+        ({"max_rows": 2, "max_groups": 2}, False),
+    ],
+)
+def test_max_groups_is_advised_where_max_rows_limits_unlisted_groups(
+    tmp_path: Path, limits: dict[str, int], advised: bool
+) -> None:
+    (tmp_path / "rows.csv").write_text("who,town\n1,a\n")
+    grouped = {"group_by": {"town": {"keys": "private"}}}
+    plan = Release(
+        data={"source": "rows.csv", "types": {"who": "int", "town": "text"}},
+        privacy={"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        contribution=limits,
+        query=[{"name": "towns", "statistics": ["count_units"], **grouped}],
+        folder=tmp_path,
+    ).plan()
+    sentence = "Without max_groups, max_rows limits also the groups of one who, in towns."
+    assert (sentence in " ".join(str(plan).split())) is advised
 
 
 def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) -> None:

@@ -46,8 +46,7 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
         if query.statistics:
             yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
-    private = spec.has_unlisted_keys(query)
-    if not query.statistics and private:
+    if not query.statistics and spec.has_unlisted_keys(query):
         yield from kinds.KEYS.problems(parsed, path)
     elif not query.statistics:
         yield (
@@ -64,19 +63,24 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
             yield key, f"{query.statistics[index]!r} is asked for twice."
         else:
             seen.add(asked)
-            if undeclared:
-                continue
-            if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
-                yield from ((key, why) for why in asked.problems(spec, query))
-            if private and isinstance(asked, Quantile) and reads_tree(spec, query):
-                yield from ((key, why) for why in _unlisted_quantile(parsed, asked))
+            if not undeclared:
+                yield from ((key, why) for why in _unfit(parsed, asked))
+
+
+def _unfit(parsed: ParsedQuery, asked: AnyStatistic) -> Iterator[str]:
+    """Yield the reasons why a query can't have this statistic, whose columns are declared."""
+    spec, query = parsed.spec, parsed.query
+    if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
+        yield from asked.problems(spec, query)
+    if spec.has_unlisted_keys(query) and isinstance(asked, Quantile) and reads_tree(spec, query):
+        yield from _unlisted_quantile(parsed, asked)
 
 
 def _undeclared(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Yield a problem for each column of a query that has no declared type.
 
-    `_uses` reports them. A mistyped name would make other checks of a statistic fail, too, and their
-    messages would mislead.
+    `_uses` reports them. A mistyped name would make other checks of a statistic fail, too, and
+    their messages would mislead.
     """
     for use in list_uses(parsed, path):
         yield from check_declared(parsed.spec, use.column, use.key)

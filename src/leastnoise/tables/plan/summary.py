@@ -19,6 +19,7 @@ from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
 from leastnoise.tables.layout import found_bounds, found_limits
+from leastnoise.tables.layout.axes import Unlisted
 from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ PLAIN = (
     "error is the given multiple of the ±."
 )
 OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
-LEFT_OUT = (
-    "A person in more cells counts in only some of them, so that all counts may be far too low in"
-)
+LEFT_OUT = "A person in more cells counts in only some of them: counts may be far too low in"
 _WEAK = 10  # above this ε a guarantee means little
 
 
@@ -72,6 +71,7 @@ def list_sentences(plan: Plan) -> list[str]:
         sentences.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
     sentences += sentences_on(plan, Topic.DRAW)
     sentences += [*warn_mixed_years(plan.spec), *_clocks(plan.spec), *describe_rows(plan)]
+    sentences += advise_max_groups(plan)
     sentences += sentences_on(plan, Topic.KEPT, Topic.NOISE, Topic.WISH)
     if plan.noisy_parts:
         sentences += [PLAIN, OWN_NOISE, *describe_counts(layouts), *describe_detection(plan)]
@@ -259,6 +259,25 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
         *sentences,
         *(f"Counts may be far too low in the cells that {name} adds up." for name in sums),
     ]
+
+
+def advise_max_groups(plan: Plan) -> Iterator[str]:
+    """Yield advice about queries by unlisted keys whose groups of a person only max_rows limits."""
+    limits = {query.name: plan.spec.limits(query) for query in plan.spec.query}
+    names = dict.fromkeys(
+        layout.name
+        for query in plan.by_query
+        for layout in query.layouts
+        if layout.leaves_out
+        and any(isinstance(axis, Unlisted) for axis in layout.axes)
+        and limits[layout.name].max_groups is None
+    )
+    if names:
+        yield (
+            f"Without max_groups, max_rows limits also the groups of one {plan.person}, in "
+            f"{_words.join_names([*names])}. With max_groups = 1, noise is far smaller and smaller "
+            "groups are published, but whoever is in several groups counts in one of them."
+        )
 
 
 # Notes about facts that the numbers of a plan don't show. Plans store them, and `verify` derives
