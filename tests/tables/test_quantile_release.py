@@ -127,7 +127,7 @@ def test_a_release_is_near_the_truth_and_verifies(tmp_path: Path, kind: str) -> 
     verified = ln.verify_directory(tmp_path / "out")
     assert verified.rows == {"q": 2, "alone": 1}
     page = report(tmp_path / "out")
-    assert "it is chosen by chance among 1,001 public candidates" in page
+    assert "it is drawn at random from 1,001 public candidates" in page
     assert "chosen partly by chance" in page
     assert "Choosing the quantiles of q" in stages
     frame = released.plan.to_polars()

@@ -180,7 +180,13 @@ def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -
             name = html(f"{part.name}, {names[part.name][error.statistic]}{of}")
             noise = html(part.chosen_by)
             rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(cells)}</tr>')
-    heads = ("statistic", "noise", "standard deviation", "Laplace errs", "Gaussian errs")
+    heads = (
+        "statistic",
+        "noise",
+        "standard deviation",
+        "error of Laplace noise",
+        "error of Gaussian noise",
+    )
     return (
         "<p>leastnoise uses the noise with the smallest error among the kinds that it can prove. "
         "The last columns compare plain noise: its error is this many times as large, for the same "

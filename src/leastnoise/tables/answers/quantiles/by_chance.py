@@ -104,10 +104,10 @@ class ByChance(QuantilePlan):
 
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
         return (
-            f"No noise is added to a quantile: it is chosen by chance among "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}, most likely a candidate near "
-            f"the true rank. With probability 95 %, its error in rows of its group is at most: "
-            f"{rows}. No interval of values exists."
+            "No noise is added to a quantile: it is drawn at random from "
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}, and those near the true "
+            "quantile are the most likely. With probability 95 %, its error in rows of its group "
+            f"is at most: {rows}. No interval of values exists."
         )
 
     def own_record(self) -> dict[str, Any]:
