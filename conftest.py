@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("tests.attacks.plugin", "tests.engines.plugin", "tests.slow")
+pytest_plugins = ("tests.attacks.plugin", "tests.engines.plugin", "tests.slow", "tests.grids")
 
 
 @pytest.fixture(autouse=True, scope="session")

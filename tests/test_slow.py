@@ -306,6 +306,28 @@ def test_a_share_leaves_out_tests_of_one_marker_alone(
     assert {path.name for path in tmp_path.iterdir()} & names == runs
 
 
+@pytest.mark.dense
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_one_case_of_a_grid_is_not_dense(tmp_path: Path, workers: str) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.grid\n@pytest.mark.parametrize('i', range(9))\n"
+        "def test_grid(i):\n    open(f'grid{i}', 'w')\n"
+        "DENSE = [pytest.param(i, marks=pytest.mark.dense) for i in range(1, 9)]\n"
+        "@pytest.mark.grid\n@pytest.mark.parametrize('i', [0, *DENSE])\n"
+        "def test_thin(i):\n    open(f'thin{i}', 'w')\n"
+        "@pytest.mark.parametrize('i', range(2))\n"
+        "def test_plain(i):\n    open(f'plain{i}', 'w')\n"
+    )
+    asked = ("-p", "tests.grids", "-n", workers, "--share", "--gate-seconds=0")
+    code, text = gate(tmp_path, *asked)
+    assert code == 0, text
+    names = {path.name for path in tmp_path.iterdir()}
+    assert sum(name.startswith("grid") for name in names) == 1
+    assert {name for name in names if name.startswith("thin")} == {"thin0"}
+    assert {name for name in names if name.startswith("plain")} == {"plain0", "plain1"}
+
+
 @pytest.mark.parametrize(
     ("kind", "grids", "others"),
     [
@@ -353,7 +375,7 @@ def test_what_java_takes_counts_while_it_runs() -> None:
 def gate(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run pytest in `folder`, where git knows no commit; return its exit code and output."""
     (folder / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n  slow: takes minutes\n  dense: many\n"
+        "[pytest]\nmarkers =\n  slow: takes minutes\n  dense: many\n  grid: cases alike\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-p", "tests.slow", *arguments],

@@ -138,6 +138,7 @@ def delta_by_inversion(scale: float, count: int, epsilon: float) -> float:
 
 
 # how accurate ε is to be, and how accurate it comes out at most
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("scale", "count", "accuracy"),
     [

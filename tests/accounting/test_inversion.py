@@ -118,6 +118,7 @@ def test_an_undecided_epsilon_never_becomes_a_lower_end() -> None:
     assert 5 <= interval.upper <= 5.1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "law",
     [
@@ -164,6 +165,7 @@ def test_the_same_question_has_one_answer() -> None:
     assert interval.width < 1e-8
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("count", [2, 30])
 @pytest.mark.parametrize("delta", ["1e-3", "1e-9"])
 def test_ends_for_several_releases_are_proved(count: int, delta: str) -> None:

@@ -81,6 +81,7 @@ def test_an_envelope_falls_where_one_bound_takes_over_from_another() -> None:
         assert all(not high < low for high, low in itertools.pairwise(bounds))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dimension", [2, 3, 4, 5, 10, 30])
 @pytest.mark.parametrize("height", [40, 400])
 def test_far_up_no_bound_is_below_its_formula(dimension: int, height: int) -> None:

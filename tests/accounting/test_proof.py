@@ -243,6 +243,7 @@ def test_randomized_response_has_its_exact_delta_inside(count: int, epsilon: str
         assert float((high - low).upper()) < 1e-8 * float(exact)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("epsilon", ["0.1", "1.02", "3.03"])
 def test_what_a_narrow_window_leaves_out_is_allowed_for(
     epsilon: str, monkeypatch: pytest.MonkeyPatch

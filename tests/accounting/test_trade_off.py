@@ -34,6 +34,7 @@ def gaussians(mu: float, count: int) -> Composition:
     )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("mu", "count"), [(0.3, 1), (1.0, 100), (2.5, 7)])
 def test_the_gaussian_curve_is_enclosed(mu: float, count: int) -> None:
     curve = gaussians(mu, count).trade_off(ALPHAS, epsilons=EPSILONS)
@@ -92,6 +93,7 @@ def sampled_gaussian(mu: float, rate: float, count: int) -> tuple[Floats, Floats
     return np.outer(there, there).ravel(), np.outer(without, without).ravel()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("mu", "rate", "count"),
     [

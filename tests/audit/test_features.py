@@ -86,6 +86,7 @@ def test_a_step_that_the_outputs_show_is_tried() -> None:
     assert any(step == pytest.approx(0.1) for step in _steps([outputs, outputs + 0.03]))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("scenario", "names"),
     [

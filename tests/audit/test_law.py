@@ -45,6 +45,7 @@ def test_laws_in_closed_form(t: float) -> None:
 SCALARS = [law for law in LAWS if law.dimension == 1]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("noise", SCALARS, ids=label)
 def test_laws_with_a_density(noise: Any) -> None:
     """Against the integral of the density, which the quantiles don't know of."""
@@ -91,6 +92,7 @@ def test_laws_on_a_lattice_jump_on_it_alone(noise: Any) -> None:
     )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "noise", [*SCALARS[:1], ln.noise.Laplace(scale=3), *SCALARS[3:], *LATTICE_LAWS], ids=label
 )

@@ -62,6 +62,7 @@ def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatc
     assert law.mse == pytest.approx(right.mse, rel=2e-3)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("p", thin(["1.4", "1.7"], 1))
 def test_the_search_ends_where_the_proof_does(p: str) -> None:
     """One proof is therefore enough, and no scale is lost.

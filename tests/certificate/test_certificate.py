@@ -129,6 +129,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("edit", [*FALSE_STATEMENTS, *MALFORMED])
 def test_every_edit_that_makes_it_false_is_rejected(name: str, edit: str) -> None:

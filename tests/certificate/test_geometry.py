@@ -50,6 +50,7 @@ def certificate(name: str) -> Certificate:
     return result[0].mechanism.certificate
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_round_trip_and_verify(name: str) -> None:
     result = certificate(name)

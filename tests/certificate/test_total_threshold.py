@@ -116,6 +116,7 @@ def stated(threshold: int, *, groups: int, per_group: int, rows: int) -> Fractio
     return 1 - min(silent)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("threshold", [-1, 2, 6])
 @pytest.mark.parametrize(
     "limits",

@@ -34,6 +34,7 @@ NOT_CHECKED = {
 }  # fmt: skip
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", corpus.statements())
 def test_golden_statements_are_proved_or_named(name: str) -> None:
     verdict = corpus.verdict(checker, json.dumps(corpus.statements()[name]))
@@ -59,6 +60,7 @@ EDGES = calibrated.false_steps() | calibrated.quantiles() | plans()
 EDGES |= corpus.geometries() | corpus.fields()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", EDGES)
 def test_steps_at_the_edge_of_the_truth(name: str) -> None:
     record, verdict = EDGES[name]
@@ -119,6 +121,7 @@ def test_how_many_keys_one_person_has_is_printed(capsys: pytest.CaptureFixture[s
     assert " if a person is replaced by another." in printed
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", folders())
 def test_edited_folders(name: str) -> None:
     files, verdict = folders()[name]
@@ -129,6 +132,7 @@ def test_exit_codes() -> None:
     assert corpus.exit_codes(checker) == [2, 2, 2, 0, 0, 3, 3, 1, 1, 1, 2]
 
 
+@pytest.mark.dense
 def test_numbers_hold_the_true_ones_and_are_close() -> None:
     verdicts = corpus.numbers(checker)
     assert not [name for name, good in verdicts if not all(good if type(good) is tuple else [good])]

@@ -66,6 +66,7 @@ def _unquoted(line: str) -> str:
     return re.sub(r"['\"].*['\"]", "…", line)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "output",
     [
@@ -245,6 +246,7 @@ def _javascript_call(name: str, *arguments: str) -> str:
     return f"[{call}].flat().map((ball) => `${{ball.low}} ${{ball.high}}`)"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "several", [CALLS, pytest.param(LONG_CALLS, marks=pytest.mark.dense)], ids=["short", "long"]
 )

@@ -166,6 +166,7 @@ UNSEEN += "\U000e0100\U000e01ef"
 """Letters and marks to Unicode, which are to be shown as nothing (Default_Ignorable_Code_Point)."""
 
 
+@pytest.mark.dense
 @given(st.text() | st.text(st.sampled_from(UNSEEN + "a\u200d\u2764")))
 def test_what_is_shown_is_seen(text: str) -> None:
     shown = _words.plain(text)

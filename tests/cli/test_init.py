@@ -100,6 +100,7 @@ def test_it_is_refused_until_it_is_filled_in(tmp_path: Path, kind: str) -> None:
         assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_row_has_a_say_in_it(tmp_path: Path, kind: str) -> None:
     """Another table of the same columns gives the same file, to the letter."""

@@ -173,6 +173,7 @@ EDITS: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("edit", EDITS)
 def test_edits_are_rejected(edit: str) -> None:
     text = edited(EDITS[edit])

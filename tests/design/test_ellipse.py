@@ -74,6 +74,7 @@ def test_no_other_ellipse_has_less_variance(
         assert variances(other, queries)[0] >= least * (1 - 1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dimension", thin([1, 2, 3, 7, 10, 30, 100], 3))
 def test_with_the_total_nothing_nearby_is_better(dimension: int) -> None:
     rng = np.random.default_rng(dimension)  # makes directions, no noise

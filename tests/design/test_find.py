@@ -75,6 +75,7 @@ DAMAGES: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_is_ignored_and_replaced(folder: Path, damage: str) -> None:
     find.find_design(TASK)
@@ -87,6 +88,7 @@ def test_a_damaged_file_is_ignored_and_replaced(folder: Path, damage: str) -> No
     assert find.load_design(TASK) is not None
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000])
 def test_what_is_no_record_is_ignored(folder: Path, content: bytes) -> None:
     find.find_design(TASK)

@@ -83,6 +83,7 @@ EDITS: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("edit", EDITS)
 def test_edits_are_rejected(edit: str) -> None:
     record = json.loads(bound_of(made("1", "0.01")).to_json())

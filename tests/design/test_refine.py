@@ -43,6 +43,7 @@ BRACKETS = (
 )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("bracket", thin(BRACKETS, 3, has_one_name=True), ids=str)
 def test_law_and_bound_bracket_the_optimum(bracket: tuple[str, str, str, float, float]) -> None:
     epsilon, delta, loss, low, high = bracket
@@ -192,6 +193,7 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
     assert 0.999 * optimum <= proved.value <= optimum * (1 + 1e-6)
 
 
+@pytest.mark.dense
 def test_rows_that_cannot_matter_are_not_added() -> None:
     """The least loss at δ = 2e-8 hardly depends on δ, and exposure beyond δ hardly matters.
 

@@ -92,6 +92,7 @@ def test_the_linear_program(epsilon: str, delta: str, reach: int) -> None:
     assert -1e-6 <= excess <= 5e-4  # the solver's tolerances are 1e-7
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
     [("0", "0.1"), ("0", "0.5"), ("0.1", "1e-3"), ("0.1", "0.1"), ("1", "1e-8"), ("1", "1e-3"),
@@ -127,6 +128,7 @@ def test_the_multipliers_of_the_proof(epsilon: str, delta: str) -> None:
     assert (at_zero >= z - 1e-9 * cap).all()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("epsilon", ["0", *EPSILONS])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 11, 12])
 @pytest.mark.parametrize("part", ["0", "0.3", "1"])

@@ -102,6 +102,7 @@ def _dishonest(name: str) -> int:
     return dishonest(noise, truth, _adversarial(name) + random_words(20, seed=3))
 
 
+@pytest.mark.grid
 @EVERY
 def test_estimates_are_as_near_as_they_claim(name: str) -> None:
     assert _dishonest(name) == 0
@@ -116,6 +117,7 @@ def test_constants_that_are_off_by_little_are_caught(
     assert _dishonest(name) > 0
 
 
+@pytest.mark.grid
 @EVERY
 def test_balls_agree_with_the_oracle(name: str) -> None:
     noise, truth, _ = LAWS[name]
@@ -139,6 +141,7 @@ def test_both_routes_agree_on_the_worst_words(name: str, bits: int) -> None:
     assert_routes_agree(LAWS[name][0], lambda: GivenWords(words), values, bits=bits)
 
 
+@pytest.mark.grid
 @EVERY
 @pytest.mark.parametrize(("bits", "count"), [(20, 700), (36, 300)])
 def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: int) -> None:

@@ -29,6 +29,7 @@ def _enclose(block: Block, index: int, bits: int) -> arb:
         return block.enclose(index, bits)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7, 400])
 @pytest.mark.parametrize("seed", range(8))
 def test_estimates_are_as_near_as_they_claim(dimension: int, seed: int) -> None:

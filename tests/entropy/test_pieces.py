@@ -165,6 +165,7 @@ def _dishonest(name: str) -> int:
     return dishonest(noise, lambda u: _truth(reference, u), words)
 
 
+@pytest.mark.grid
 @EVERY
 def test_estimates_are_as_near_as_they_claim(name: str) -> None:
     assert _dishonest(name) == 0
@@ -224,6 +225,7 @@ def test_both_routes_agree_on_the_worst_words(name: str, bits: int) -> None:
     assert_routes_agree(noise, lambda: GivenWords(words), values, bits=bits)
 
 
+@pytest.mark.grid
 @EVERY
 @pytest.mark.parametrize(("bits", "count"), [(20, 700), (36, 300)])
 def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: int) -> None:

@@ -99,6 +99,7 @@ def prove(quantile: SmoothQuantile) -> Tally:
 
 # The bounds are the measured ones, rounded up: 2^-46.59 and 2^-44.89. A change that costs accuracy
 # is seen here long before it reaches ETA.
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("quantile", "bound"),
     [(HALF_NORMAL, 2.0**-46), (EXPONENTIAL, 2.0**-44), (COSINE, 2.0**-46)],

@@ -35,6 +35,7 @@ def gaussian_delta(sigma: float, count: int, epsilon: str) -> Any:
         return erfc(t / half) / 2 - exp(e) * erfc((t + mu) / half) / 2
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("index", [0, 1, 2, 3, 4, 7])
 def test_our_ends_are_computed_again(index: int) -> None:
     case, row = CASES.CASES[index], EPSILONS[index]

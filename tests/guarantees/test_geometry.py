@@ -105,6 +105,7 @@ def test_every_corner_of_twelve_queries(queries: int, shared: str) -> None:
         check(geometry.shifts(sensitivity), float(np.linalg.norm(images, axis=1).max()))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("queries", [60, 1000])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_no_shift_inside_the_set_is_longer(queries: int, neighbours: Neighbours) -> None:

@@ -20,6 +20,7 @@ GAUSSIAN = ln.calibrate(
 LAPLACE = ln.calibrate("laplace", epsilon="0.3", sensitivity=ln.L1("2.5"), dimension=2)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "releases",
     [

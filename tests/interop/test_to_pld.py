@@ -65,6 +65,7 @@ def check(
         assert floats == pytest.approx(exported.upper, rel=1e-6, abs=FLOAT_SUMS)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("noise", LAWS, ids=lambda noise: f"{noise.name}-{noise.dimension}")
 def test_one_release(noise: Noise) -> None:
     ours = releases(noise)
@@ -119,6 +120,7 @@ def test_a_sampled_release_has_both_directions() -> None:
         check(ours, pld, excess=0.02, epsilons=("0", "0.05", "0.1", "0.3"))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("count", "rate"), [(20, "1"), (10, "0.2")])
 def test_a_composition_convolved_here(count: int, rate: str) -> None:
     ours = releases(Laplace(scale=4), count=count, rate=rate)

@@ -20,6 +20,7 @@ FREE = [case for case in CASES if "max_iter" not in case]
 LIMITED = [case for case in CASES if "max_iter" in case]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['shape']}, {case['epsilon']}")
 def test_a_model_of_zeros_is_told(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logistic, "_train", lambda whole, *_, **__: np.zeros(whole.shape[1]))

@@ -61,6 +61,7 @@ def test_it_passes_the_checks_of_scikit_learn(epsilon: int) -> None:
     check_estimator(asked, expected_failed_checks=NOISY)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("more", [{}, COUNTED, {"delta": 0}, {"noise": "l2"}], ids=str)
 def test_it_learns(more: dict[str, Any]) -> None:
     x, y = data(20_000)

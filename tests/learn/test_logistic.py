@@ -90,6 +90,7 @@ def test_the_defaults_converge_where_curvature_is_small() -> None:
     assert weights == pytest.approx([2.10, -1.57, -2.43], abs=0.4)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "few", [{"updates": "coordinates"}, {"max_iter": 25}, {"max_iter": 25, "noise": "l2"}], ids=str
 )
@@ -113,6 +114,7 @@ def test_rounds_that_are_too_few_are_told_before_anything_is_spent(
     assert ledger.accounts()["rows"].spent.epsilon == 0
 
 
+@pytest.mark.grid
 @TOO_FEW
 @pytest.mark.parametrize("updates", ["coordinates", "vectors", "auto"])
 @pytest.mark.parametrize("neighbours", [{}, {"neighbours": "add-remove", "n_rows": 4000}])

@@ -124,6 +124,7 @@ def test_it_is_reached_by_seven_variables() -> None:
     assert 64 <= ball.bound**2 < 64.001
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("variables", [2, 3, 5, pytest.param(9, marks=pytest.mark.dense)])
 def test_no_random_rows_are_further_apart(variables: int, constant: bool) -> None:

@@ -180,6 +180,7 @@ def test_vectors_are_taken_unless_the_noise_is_for_single_numbers() -> None:
         plan_training(problem(noise="geometric"))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("noise", ["gaussian", "laplace", "quasi-gaussian", "staircase"])
 def test_any_family_that_composes_serves(noise: str) -> None:
     plan = plan_training(problem(noise=noise, rounds=5), updates="coordinates")

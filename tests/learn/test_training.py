@@ -66,6 +66,7 @@ def minimum(x: Floats, y: Floats, penalty: float = 0.0) -> Any:
     return minimum.x[:size] - minimum.x[size:]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("penalty", [0.0, 0.03])
 def test_both_find_the_minimum_if_there_is_no_noise(penalty: float) -> None:
     x, y = data()

@@ -200,6 +200,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_is_no_entry_is_unreadable_whatever_its_hash(tmp_path: Path, name: str) -> None:
     ledger = account(tmp_path, "1")

@@ -41,6 +41,7 @@ def account(ledger: Ledger) -> Account:
     return ledger.accounts()["a"]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("named", "rule", "first"),
     [

@@ -141,6 +141,7 @@ def _least_of_geometric(half_width: int) -> float:
     return high
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("half_width", [0.5, 1, 2, 2.9, 3, 20])
 def test_the_epsilon_for_an_accuracy_on_whole_numbers_is_the_least(half_width: float) -> None:
     mechanism = ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(1))

@@ -94,6 +94,7 @@ def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: in
     assert (0.2 < share < 0.9) if bits == 38 else share < 0.02
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", NOISES)
 def test_an_error_claim_that_is_too_small_is_caught(name: str) -> None:
     """The test above can fail: a filter that trusts its floats blindly gets some wrong."""

@@ -53,6 +53,7 @@ def _along_the_radius(law: Noise, moment: int) -> mp.mpf:
     )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("law", LAWS, ids=label)
 def test_the_density_integrates_to_one_and_has_the_stated_variance(law: Noise) -> None:
     assert abs(_along_the_radius(law, 0) - 1) < 1e-9
@@ -61,6 +62,7 @@ def test_the_density_integrates_to_one_and_has_the_stated_variance(law: Noise) -
     assert second == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("law", LAWS, ids=label)
 def test_mean_abs_is_the_radius_times_the_mean_cosine(law: Noise) -> None:
     d = law.dimension

@@ -91,6 +91,7 @@ def in_a_box(law: KNorm, weights: Mapping[int, float], u: float) -> float:
     )[0]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "weights", thin([{0: 1.0, 1: -0.5}, {1: -0.5}, {0: 1.0}, {0: 0.3, 1: 1.1}], 1)
 )

@@ -61,6 +61,7 @@ def test_kernels_against_the_integral_of_the_density(law: Noise) -> None:
         assert float(2 * half) == pytest.approx(probability, abs=1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("queries", [1, 2, 5, 40])
 @pytest.mark.parametrize(("core", "decay"), [("0.76", "1"), ("0.2", "4"), ("5", "0.3")])
 def test_steps_on_two_sides_against_a_mixture_of_boxes(queries: int, core: str, decay: str) -> None:

@@ -21,6 +21,7 @@ def weekly(tmp_path: Path) -> Path:
     return tmp_path / "weekly"
 
 
+@pytest.mark.dense
 def test_each_cell_has_a_chart_of_all_releases_so_far(weekly: Path) -> None:
     first = page.report(weekly / "1")
     assert "Over time" not in first
@@ -33,6 +34,7 @@ def test_each_cell_has_a_chart_of_all_releases_so_far(weekly: Path) -> None:
         assert text.count(f">release {number}<") == 4
 
 
+@pytest.mark.dense
 def test_releases_that_do_not_fit_are_not_shown(weekly: Path) -> None:
     record = weekly / "1" / "release.json"
     kept = record.read_text()

@@ -129,6 +129,7 @@ def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
     assert HOSTILE in read(text).words
 
 
+@pytest.mark.dense
 def test_texts_of_a_spec_turn_no_words(tmp_path: Path) -> None:
     """Marks of direction would let "1 to 9" be read as "9 to 1", and hide what stands beside."""
     folder, turned = make_rows(tmp_path), "a\u202eb\u2067c\u200fd\x9be\x00f\u2028g"
@@ -142,6 +143,7 @@ def test_texts_of_a_spec_turn_no_words(tmp_path: Path) -> None:
     assert "a?b?c?d?e?f g" in read(text).words
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("number", ["1.7e308", "-1.7e308", "1e300", "5e-324", "9" * 308])
 def test_numbers_at_the_ends_of_floats_are_shown(tmp_path: Path, number: str) -> None:
     """Values are not proved: whoever writes a table and its SHA-256 anew writes any number."""

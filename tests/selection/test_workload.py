@@ -70,6 +70,7 @@ def test_nothing_is_lost_to_noise_in_the_cells_and_the_bound_is_below_all(
     ln.Certificate.from_json(noise.certificate.to_json()).verify()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_nothing_is_lost_to_noise_in_the_answers(name: str) -> None:
     """Laplace noise of the longest column's l1 norm in each answer, the naive way."""
@@ -248,6 +249,7 @@ def test_noise_beyond_what_floats_hold_is_refused(epsilon: str) -> None:
         workload(np.eye(2), epsilon=epsilon)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
 def test_units_of_the_answers_do_not_matter(factor: float) -> None:
     noise = workload(factor * np.tri(40), epsilon=1, delta="1e-6")

@@ -103,6 +103,7 @@ def test_a_release_adds_up_and_verifies(tmp_path: Path, given: dict[str, Any]) -
     assert record["errors"][0]["std"] > 2 * tables["ages_cumulative"]["count_std"].mean()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ["ages_by_region", "ages_total", "ages_by_who_cumulative"])
 def test_an_edited_total_is_found(tmp_path: Path, name: str) -> None:
     folder = released(tmp_path)

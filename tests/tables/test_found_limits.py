@@ -76,6 +76,7 @@ def sizes(name: str) -> pd.Series[Any]:
     )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("container", thin(["csv", "parquet", "frame"], 2))
 @pytest.mark.parametrize(
     ("spec", "name"),
@@ -123,6 +124,7 @@ def released(folder: Path, name: str, spec: dict[str, Any], **changes: Any) -> l
     return ln.Release(**sections, output={"path": name, "format": "csv"}, folder=folder).run()
 
 
+@pytest.mark.dense
 def test_the_release_follows_the_plan_of_the_limit_that_was_found(tmp_path: Path) -> None:
     spec = raw()
     result = released(tmp_path, "out", spec)
@@ -164,6 +166,7 @@ def test_the_plan_says_what_accuracy_the_share_buys(tmp_path: Path, share: str, 
     assert f"the choice is as good as with {units} " in " ".join(str(plan).split())
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("of_query", [False, True])
 def test_a_limit_of_medians_alone_is_chosen_by_their_errors_in_rows(
     tmp_path: Path, *, of_query: bool
@@ -183,6 +186,7 @@ def test_a_limit_of_medians_alone_is_chosen_by_their_errors_in_rows(
     assert ln.verify_directory(tmp_path / "out").spec.contribution == result.plan.spec.contribution
 
 
+@pytest.mark.dense
 def test_keys_alone_have_no_error_to_choose_by() -> None:
     codes = {"statistics": [], "group_by": {"town": {"keys": "private"}}}
     with pytest.raises(Refused, match=r"No number .* depends on q.max_groups. Give a number"):

@@ -16,6 +16,7 @@ from tests.tables.test_levels_release import released
 ALL = ("count", "count_low", "count_high")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("place", "by", "text"),
     [
@@ -38,6 +39,7 @@ def test_tables_that_are_edited(
         verify_resealed(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "text"),
     [

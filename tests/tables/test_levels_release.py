@@ -108,6 +108,7 @@ def test_the_figures_of_the_theory(sizes: list[int]) -> None:
     assert others["bound"] == pytest.approx(2.32 if len(set(sizes)) == 1 else 2.29, abs=0.01)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("levels", [LEVELS, {"state": STATES}, {"state": STATES, "bloc": BLOCS}])
 def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> None:

@@ -303,6 +303,7 @@ def test_limits_are_about_the_groups_of_the_query(limits: dict[str, int], margin
         assert sum(table.columns["count"]) == pytest.approx(2_000, abs=30)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("margins", [True, [["a"]], [["a", "b"], []]])
 def test_a_column_with_one_key(margins: Any, neighbours: str) -> None:

@@ -140,6 +140,7 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
         np.testing.assert_allclose(table.columns["mean_x"], means, atol=1e-2)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e290])
 def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
     plan = plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []]))
@@ -301,6 +302,7 @@ def test_a_sum_that_is_edited_with_its_interval(wide: Path, tmp_path: Path) -> N
         verify_resealed(folder)
 
 
+@pytest.mark.dense
 def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
     """Attack: a mean within its interval, whose standard deviation mostly still fits its count."""
     folder = shutil.copytree(wide, tmp_path / "out")

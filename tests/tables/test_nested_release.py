@@ -277,6 +277,7 @@ def test_errors_that_are_edited(tmp_path: Path) -> None:
         verify_resealed(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -160,6 +160,7 @@ def test_a_release_verifies_and_tells_nothing_of_small_groups(
     assert listings[0] == listings[1]
 
 
+@pytest.mark.dense
 def test_tables_without_rows_and_with_one_group(tmp_path: Path) -> None:
     by: dict[str, Any] = {"sex": [1, 2], "code": {"keys": "private", "longest": 8}}
     for number, sizes in enumerate([{}, {"a": 300}]):
@@ -307,6 +308,7 @@ def test_what_nothing_decides_or_bounds_is_refused(changes: dict[str, Any], says
     assert says in str(caught.value)
 
 
+@pytest.mark.dense
 def test_the_plan_names_both_errors() -> None:
     both = planned(chance_spec(part={"assume": {"n": 500}}, privacy={"delta": "1e-9"}))
     (keys,), (quantiles,) = both.keys, both.quantiles

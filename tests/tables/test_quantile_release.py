@@ -49,6 +49,7 @@ def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None
     return result
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("by_row", [False, True])
 def test_rows_count_at_the_nearest_candidate(tmp_path: Path, place: int, by_row: bool) -> None:

@@ -85,6 +85,7 @@ def test_what_is_written_is_what_is_returned_and_verifies(folder: Path, kind: st
     assert json.loads((out / "plan.json").read_text())["caps"] == {"rows": 2**34, "units": 2**34}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("statistics", [["count", "median(x)"], ["count"]])
 def test_bands_before_listed_keys_are_the_first_columns_and_verify(
     folder: Path, statistics: list[str]

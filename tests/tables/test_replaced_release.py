@@ -50,6 +50,7 @@ def test_a_release_names_the_relation_and_verifies(made: Path) -> None:
     assert ln.Ledger(made / "a.ledger").accounts()["replace-one"].charges == 1
 
 
+@pytest.mark.dense
 def test_an_account_of_the_other_relation_refuses_it(made: Path) -> None:
     with pytest.raises(Refused, match="neighbours"):
         release(made, "add-remove", "other").run()
@@ -62,6 +63,7 @@ def test_an_account_of_the_other_relation_refuses_it(made: Path) -> None:
 ONE_COUNT = [{"name": "all", "statistics": ["count"]}]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("stated", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("query", [ONE_COUNT, [by_towns(3, "count")]], ids=["alike", "unlike"])
 def test_an_edited_relation_does_not_verify(

@@ -79,6 +79,7 @@ def rho_of(certificate: PlanCertificate) -> Fraction:
     return gaussian_square([draw.releases for draw in draws_of(certificate)], inner=False) / 2
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "given",
     [
@@ -133,6 +134,7 @@ def _log_masses(edges: np.ndarray) -> np.ndarray:
     return high + np.log1p(-np.exp(low - high))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 4.0])
 def test_renyi_divergences_are_those_of_rho(folder: Path, order: float) -> None:
     """Numerical integration says so, and sums over a coarse grid to which noise is rounded."""
@@ -253,6 +255,7 @@ def test_a_spec_is_written_without_the_epsilon_that_follows() -> None:
     assert spec_file.loads(text) == spec
 
 
+@pytest.mark.dense
 def test_a_release_says_rho_and_the_epsilon(folder: Path) -> None:
     release = Release(**spec_of(), folder=folder)
     released = release.run()
@@ -302,6 +305,7 @@ def test_other_noise_is_never_taken_for_gaussian() -> None:
         scale_to_rho([offer], RHO, "add-remove")
 
 
+@pytest.mark.dense
 def test_a_ledger_in_epsilon_and_delta_is_charged_for_both(folder: Path) -> None:
     """Sums use the (ε, δ) that follows from ρ; the filter zcdp uses ρ itself."""
     ledger = ln.Ledger(folder / "v.ledger")

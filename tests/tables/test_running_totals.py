@@ -169,6 +169,7 @@ def test_stores_that_do_not_fit_are_refused_before_a_row_is_read(folder: Path, c
         assert release(folder).restart() == 2 + (case == "older")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "given",
     [
@@ -316,6 +317,7 @@ LINKS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("case", LINKS)
 def test_an_edited_chain_is_rejected(folder: Path, case: str) -> None:
     release(folder).run()

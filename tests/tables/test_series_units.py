@@ -85,6 +85,7 @@ def test_a_week_has_the_noise_of_one_release_and_the_year_one_charge(folder: Pat
     assert len({mechanism.certificate for mechanism in releases}) == 1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "floats with NaN"])
 def test_a_release_counts_the_rows_of_its_number_and_no_other(tmp_path: Path, kind: str) -> None:
     rows = [(n, 1 + n % 5, KEYS[n % 3], 1.0) for n in range(90)]
@@ -134,6 +135,7 @@ def moved(first: list[Any], second: list[Any]) -> dict[int, int]:
     return {number: shift for number, shift in shifts.items() if shift}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("seed", thin(range(6), 1))
 def test_a_unit_moves_one_release_by_its_limit_whatever_rows_do(tmp_path: Path, seed: int) -> None:
     """Rows come late, disappear and are edited; what a unit says its release is stays as it is."""

@@ -172,6 +172,7 @@ def test_too_little_epsilon_is_refused() -> None:
         plan(spec_file.lay_out(ranks_spec(privacy={"epsilon": "1e-7"})))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("neighbours", thin(["add-remove", "replace-one"], 1))
 def test_groups_come_out_as_often_as_the_plan_says(neighbours: str) -> None:
     plan = planned(privacy={"epsilon": 4, "delta": "1e-3", "neighbours": neighbours})

@@ -101,6 +101,7 @@ def released(
     return folder / "out"
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("given", "neighbours", "rows"),
     [
@@ -139,6 +140,7 @@ def test_published_sums_are_near_the_true_ones_and_verify(
     assert counts["0-19"] + counts["20-64"] + counts["65+"] == pytest.approx(counts["all"])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_other_forms_of_output(tmp_path: Path, kind: str) -> None:
     folder = released(tmp_path, kind=kind, delta="1e-6", epsilon="0.5")
@@ -148,6 +150,7 @@ def test_other_forms_of_output(tmp_path: Path, kind: str) -> None:
 ALL = ("count", "count_low", "count_high")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("row", "by", "text"),
     [
@@ -176,6 +179,7 @@ def test_names_of_sums_that_are_edited(tmp_path: Path) -> None:
         verify_resealed(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -200,6 +204,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, text: str | N
         verify_resealed(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("old", "new"),
     [("-0.3", "-0.4"), ("0-19,,0,20", "0-19,,0,25"), ("b and c,c", "b and c,a"), ("all", "every")],
@@ -214,6 +219,7 @@ def test_a_spec_that_is_edited(tmp_path: Path, old: str, new: str) -> None:
         verify_resealed(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ["plan.json", "certificate.json", "spec.toml", "groups.csv"])
 def test_files_that_change_without_their_seal(tmp_path: Path, name: str) -> None:
     folder = released(tmp_path)

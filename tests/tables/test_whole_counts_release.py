@@ -109,6 +109,7 @@ def test_counts_tell_nothing_of_rows_that_noisy_numbers_do_not(tmp_path: Path) -
     pytest.fail("no draw had a noisy count below 0")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("name", "by"),
     [
@@ -145,6 +146,7 @@ def test_a_bin_that_is_moved_with_its_running_sum(tmp_path: Path) -> None:
         verify_resealed(folder)
 
 
+@pytest.mark.dense
 def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
     """Attack: the largest count is given to a cell of the same margins, of the lowest interval."""
     folder = release_margins(tmp_path, **MEASURED)
@@ -159,6 +161,7 @@ def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
         verify_resealed(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("columns", "by", "text"),
     [
@@ -257,6 +260,7 @@ def test_a_total_below_0_makes_every_table_0() -> None:
     assert [item.columns for item in again] == [table.columns for table in tables]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e300])
 @pytest.mark.parametrize("epsilon", ["1", "1e-8"])
 def test_counts_add_up_and_are_exact_however_large_the_noise_is(huge: float, epsilon: str) -> None:
@@ -288,6 +292,7 @@ def test_what_was_measured_stays_in_the_tables_of_the_tree() -> None:
         assert table.columns["count_high"] == [math.ceil(item + half) for item in wanted]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ["margins", "measured", "levels", "cumulative"])
 def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
     make, given = BLOCKS[name]

@@ -20,6 +20,7 @@ def inside(t: float, weights: np.ndarray) -> float:
     return 2 / math.pi * quad(law, 1e-12, 60 / math.sqrt(len(weights)) + 400, limit=4000)[0]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("probability", PROBABILITIES)
 @pytest.mark.parametrize("largest", [0.9, 0.5, 0.3, 0.11, 0.04])
 def test_sums_are_within_it(probability: float, largest: float) -> None:

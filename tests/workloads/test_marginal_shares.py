@@ -76,6 +76,7 @@ def test_the_two_way_tables() -> None:
     assert mean - 1e-9 <= result < mean + 0.01
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("seed", thin(range(20), 8))
 def test_workloads_at_random_have_less_noise_than_residual_planner(seed: int) -> None:
     """Its optimum (Xiao, He, Zhang & Kifer 2023) has the least Gaussian σ at (1, 1e-5)."""
@@ -135,6 +136,7 @@ def test_any_tangent_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bound(CENSUS, [Fraction(1)] * 8, budget=ONE) < value + 1e-9
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
 @pytest.mark.parametrize("sizes", [(2, 2), (7, 1, 3), (3, 4, 2)])
 def test_no_worse_than_the_cells_summed_or_a_share_for_each(

@@ -77,6 +77,7 @@ def test_the_figure_of_cumulative_counts() -> None:
     assert variance(queries, matrix) / 100 == pytest.approx(4.99746, abs=3e-5)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_p_identity_spends_1_on_each_cell_and_is_no_worse_than_the_cells(name: str) -> None:
     queries = WORKLOADS[name]

@@ -150,6 +150,7 @@ OFFERS = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize("kind", OFFERS)

@@ -26,6 +26,7 @@ def _specs() -> list[dict[str, Any]]:
     return [record for record in records if {"version", "data", "privacy"} <= {*record}]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "record", thin(_specs(), 10), ids=lambda record: record["query"][0]["name"]
 )

@@ -70,6 +70,7 @@ def test_no_row_is_read(folder: Path) -> None:
     assert "error" not in before
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "change",
     [

@@ -47,6 +47,7 @@ def least_weight(x: list[Fraction], shifts: np.ndarray) -> float:
     return float(solution.fun)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", SHIFTS)
 def test_the_gauge_is_that_of_the_hull_of_the_shifts(name: str) -> None:
     body, shifts = BODIES[name], SHIFTS[name]
@@ -65,6 +66,7 @@ def test_every_shift_is_held_and_some_only_just(name: str) -> None:
     assert max(value for value in reach if value is not None) == 1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", SHIFTS)
 def test_corners_are_shifts_whose_hull_is_the_body(name: str) -> None:
     body = BODIES[name]
@@ -78,6 +80,7 @@ def test_corners_are_shifts_whose_hull_is_the_body(name: str) -> None:
             assert least_weight(exactly(shift), vertices) <= 1 + 1e-9
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ADDED)
 def test_what_is_added_and_removed_are_least_both_at_once(name: str) -> None:
     body, added = ONE_SIDED[name], ADDED[name]
@@ -118,6 +121,7 @@ def test_a_shift_raises_one_and_lowers_the_other_by_at_most_one(name: str) -> No
     assert (q - q_after).max() <= 1 + tiny
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", BODIES)
 def test_gauges_in_floats_and_balls_are_the_exact_one(name: str) -> None:
     body = BODIES[name]
@@ -134,6 +138,7 @@ def test_gauges_in_floats_and_balls_are_the_exact_one(name: str) -> None:
         assert not body.holds(x, times=just_below.limit_denominator(10**40))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", BODIES)
 def test_it_is_a_norm(name: str) -> None:
     body = BODIES[name]
@@ -145,6 +150,7 @@ def test_it_is_a_norm(name: str) -> None:
     assert (body.gauges(x) > 0).all()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", BODIES)
 def test_volume_and_moments_against_rejection(name: str) -> None:
     body = BODIES[name]

@@ -129,6 +129,7 @@ def parameter(name: str, to: str) -> Edit:
     return lambda record: record["noise"]["parameters"].update({name: to})
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", LAWS)
 def test_round_trip_and_verify(name: str) -> None:
     proved_certificate = certificate(name)
@@ -154,6 +155,7 @@ FALSE: dict[str, Edit] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("edit", FALSE)
 def test_what_makes_it_false_is_rejected(name: str, edit: str) -> None:
@@ -276,6 +278,7 @@ def test_what_is_still_true_is_accepted(edit: str) -> None:
 COMPOSED = ("k-norm counts", "k-norm box", "k-staircase counts", "two-sided-staircase counts")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", COMPOSED)
 def test_releases_together(name: str) -> None:
     """A δ > 0 is spent by several: then every edit of it counts."""

@@ -112,6 +112,7 @@ def test_the_loss_decides_the_shape() -> None:
     assert by["mae"].mae < by["mse"].mae
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_delta_is_left_that_less_noise_could_spend(name: str) -> None:
     """What several releases are calibrated to is proved, and a little less noise isn't."""

@@ -36,6 +36,7 @@ def best(law: Callable[[float], VectorNoise], low: float, high: float) -> tuple[
     return optimum, law(optimum).variance
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("dimension", "ratios"),
     [
@@ -56,6 +57,7 @@ def test_the_best_staircase_over_the_exponential(dimension: int, ratios: list[fl
         assert least / plain == pytest.approx(ratio, abs=5.1e-4)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("queries", "epsilon", "variance", "core"),
     [
@@ -80,6 +82,7 @@ def test_count_staircases(queries: int, epsilon: float, variance: float, core: f
     assert result == pytest.approx(core, rel=1e-2)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("queries", "epsilon", "two_sided", "staircase"),
     [

@@ -78,6 +78,7 @@ def test_laws_of_a_gauge_hide_all_of_its_body(name: str) -> None:
         assert worst(law.scaled("0.9").log_density, extreme, hull=True) > EPSILON
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ADDED)
 def test_two_sided_laws_hide_what_is_added_or_removed(name: str) -> None:
     of, extreme = ONE_SIDED[name], both_ways(ADDED[name])

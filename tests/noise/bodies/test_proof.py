@@ -150,6 +150,7 @@ class Sample:
         return [float(self.weights @ np.maximum(-np.expm1(float(e) - losses), 0)) for e in epsilons]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", CASES)
 def test_no_shift_has_more_than_what_is_proved(name: str) -> None:
     case = CASES[name]

@@ -166,6 +166,7 @@ def test_floats_and_balls_round_alike(name: str) -> None:
         assert steps[index] == int(below)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "law",
     [KNorm(scale=2, body=SMALL), KStaircase(scale=2, body=SMALL, gamma="0.4", decay="1.5")],

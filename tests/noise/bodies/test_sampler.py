@@ -62,6 +62,7 @@ def test_a_body_without_a_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         block(LAWS["k-norm, cells"], seed=1)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", LAWS)
 def test_estimates_are_as_near_as_they_claim(name: str) -> None:
     """Honest: within `error`, which is far below a step of the grid; refined from the same bits."""
@@ -163,6 +164,7 @@ def _pvalues(law: VectorNoise, x: np.ndarray, reference: np.ndarray) -> float:
 QUICK = ("k-norm, signed 2 of 4", "two-sided-staircase, two cells with sums")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", QUICK)
 def test_some_laws_by_rejection(name: str) -> None:
     """A few draws, which see a scale that is off by half; for 10 % see the slow tests."""

@@ -83,6 +83,7 @@ def test_meets_delta_just_so_and_never_leaks(
     assert leaks(shorter, epsilon, Fraction(delta) * (1 - Fraction(1, 10**9)))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.2", "1e-2"), ("1", "1e-3"), ("4", "5e-2")])
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_gamma_is_the_best(epsilon: str, delta: str, loss: str) -> None:

@@ -82,6 +82,7 @@ def test_it_rises_with_the_ratio_and_its_ends_are_the_laws_of_one_number(name: s
     assert widths[-1] / ratios[-1] == pytest.approx(find_quantile(law, 0.95, j), rel=1e-5)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", CASES)
 def test_ratios_beyond_all_digits_are_no_more_than_a_millionth_off(name: str) -> None:
     law, (i, j) = CASES[name]

@@ -19,6 +19,7 @@ def _moment(power: int, u: mp.mpf) -> mp.mpf:
     return body + tail
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("alpha", ["1e-8", "0.1", "1", "1.999", "2.001", "6", "50"])
 def test_moments_keep_their_digits(alpha: str) -> None:
     law = FlippedHuber(scale=3, alpha=Fraction(alpha) / 2, gamma="0.5")

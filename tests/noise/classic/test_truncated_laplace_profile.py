@@ -41,6 +41,7 @@ def test_floats_agree_with_the_proof(
         assert log_delta == pytest.approx(math.log(interval.upper), abs=TOLERANCE, rel=TOLERANCE)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("radius", ["0.3", "1", "2.5", "9"])
 @pytest.mark.parametrize("shift", ["0.2", "0.7", "1.6", "2.6", "4.9"])
 @pytest.mark.parametrize("epsilon", ["0", "0.1", "0.7", "1.5", "3"])

@@ -16,6 +16,7 @@ from leastnoise.noise.common import law as common_law
 from leastnoise.noise.steps.law import TruncatedStaircase, Tulap, step_sums
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 1000, 50_000])
 @pytest.mark.parametrize("decay", [1e-9, 1e-4, 0.3, 40.0])
 @pytest.mark.parametrize("first", [1e-9, 0.3, 1.0])
@@ -76,6 +77,7 @@ def test_the_largest_ripple_of_a_sum_is_as_stated(decay: float) -> None:
     assert ripple == pytest.approx(math.exp(common_law._log_ripple(decay, power)), rel=1e-6)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dimension", [2, 7, 64, 300])
 @pytest.mark.parametrize("gamma", ["0.1", "0.5", "0.7", "1"])
 @pytest.mark.parametrize("decay", ["0.05", "1", "30"])

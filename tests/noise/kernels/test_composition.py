@@ -37,6 +37,7 @@ def test_one_kernel_is_the_gaussian(scale: int, count: int, epsilon: float) -> N
     assert about(noise, count, epsilon) == pytest.approx(exact, abs=5e-3)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("noise", "count", "epsilon"),
     thin(

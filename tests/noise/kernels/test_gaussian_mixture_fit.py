@@ -31,6 +31,7 @@ from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 PROMISED = Fraction(1, 10**9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("modes", "epsilon", "delta", "scale", "shift"), LEAST_SCALES + HARD_SCALES
 )
@@ -85,6 +86,7 @@ def test_private_side_and_within_the_promise(*, epsilon: str, delta: str, modes:
     assert prove_delta(smaller, L2("2.5"), budget.epsilon).certainly_above(budget.delta)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("epsilon", "delta", "fixed", "cut_off"),
     [

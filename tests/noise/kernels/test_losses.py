@@ -32,6 +32,7 @@ def prove_case(noise: KernelNoise | Gaussian, count: int, epsilon: str | float) 
     return prove_composed((part,), Fraction(epsilon)).interval
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("scale", "count", "epsilon"),
     [("5", 10, "1"), ("5", 2, "1"), ("100", 1000, "1"), ("1", 3, "4"), ("4", 30, "12")],

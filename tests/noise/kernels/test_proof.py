@@ -84,6 +84,7 @@ def _divergence(noise: KernelNoise, shift: mp.mpf | float, epsilon: float) -> mp
     return h
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("share", thin(["0.3", "0.9", "0.99999999", "1.01"], 2))
 def test_h_at_a_shift_is_enclosed(share: str) -> None:
     """Near the spacing most of f(y + φ) and e^ε f(y) cancels."""

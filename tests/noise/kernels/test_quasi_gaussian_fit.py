@@ -17,6 +17,7 @@ from tests.kernel_problems import FOLDED_SCALES
 PROMISED = Fraction(1, 10**9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("epsilon", "delta", "scale", "shift"), FOLDED_SCALES)
 def test_reference_scales(*, epsilon: str, delta: str, scale: str, shift: float) -> None:
     del shift
@@ -44,6 +45,7 @@ def test_private_side_and_within_the_promise(
     assert prove_delta(smaller, L2("2.5"), budget.epsilon).certainly_above(budget.delta)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("decay", ["0", "0.3", "4"])
 def test_a_fixed_decay_gets_its_least_scale(decay: str) -> None:
     budget = Budget(epsilon=1, delta="1e-2")

@@ -48,6 +48,7 @@ def _tail_masses(kind: str) -> tuple[int, ...]:
     return tuple(masses)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("shift", thin([1, 2, 5, 60], 2))
 @pytest.mark.parametrize("epsilon", ["0", "1/2", "0.4999999", "0.693147", "-0.3", "-200", "30"])
 @pytest.mark.parametrize("kind", ["steps", "a bit less", "a bit more", "powers of two", "equal"])

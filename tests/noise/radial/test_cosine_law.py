@@ -24,6 +24,7 @@ def places(dimension: int) -> list[arb]:
     return [arb(q) for q in (*middle, *tails, *(1 - q for q in tails), *ends)]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dimension", [4, 10, 100, 1000])
 @pytest.mark.parametrize("bits", [80, 208])
 def test_the_expansions_hold_the_function_to_nearly_all_bits(dimension: int, bits: int) -> None:

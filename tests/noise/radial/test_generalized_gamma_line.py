@@ -55,6 +55,7 @@ def test_the_closed_form_is_tight_and_holds_the_integral(
     assert proved.lower == pytest.approx(by_float, rel=2e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("alpha", "p"), [("0", "3"), ("-0.5", "3"), ("-0.3", "0.6")])
 @pytest.mark.parametrize("epsilon", thin(["0", "0.05", "0.5"], 2))
 def test_against_the_formula_of_the_paper(alpha: str, p: str, epsilon: str) -> None:

@@ -61,6 +61,7 @@ def test_the_l2_member(dimension: int, epsilon: float, excess: float) -> None:
     assert log_delta == pytest.approx(expected, abs=1e-12, rel=2e-12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("alpha", "p"), [("0.9", "1.4"), ("-0.5", "0.7"), ("1", "4"), ("0", "2")])
 @pytest.mark.parametrize("epsilon", thin([0.3, 0, 2], 2))
 def test_against_the_formula_of_the_paper(alpha: str, p: str, epsilon: float) -> None:
@@ -114,6 +115,7 @@ def test_shifts_about_as_long_as_two_radii_in_many_dimensions(p: int, shift: flo
     assert by_floats(law, shift, 0) == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("p", ["1.3", "2", "8"])
 def test_a_loss_that_is_exactly_epsilon_at_0(p: str) -> None:
     law = GeneralizedGamma(scale=1, alpha=2, p=p, dimension=3)

@@ -20,6 +20,7 @@ from tests.grids import thin
 TIGHT = 1e-7  # relative width; 1e-4 was asked for
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("reference", REFERENCES, ids=str)
 def test_references_are_enclosed(reference: Reference) -> None:
     law, shift = law_of(reference)

@@ -54,6 +54,7 @@ def test_radius_and_direction(*, dimension: int, alpha: str, p: str) -> None:
     assert np.abs(covariance - np.eye(dimension)).max() < 0.12
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("dimension", "alpha", "p"), [*LAWS, (41, "30", "1.2")])
 def test_estimates_are_within_their_error_of_the_balls(
     *, dimension: int, alpha: str, p: str

@@ -33,6 +33,7 @@ def _best(
     return law
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("dimension", "epsilon", "delta", "mse"),
     [

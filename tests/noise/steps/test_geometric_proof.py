@@ -104,6 +104,7 @@ def _convolved(law: Geometric, shift: int, releases: int, epsilon: Any) -> Any:
     return mp.fsum(p * max(mp.mpf(0), 1 - mp.exp(epsilon - decay * z)) for z, p in results.items())
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("law", LAWS[:4], ids=lambda law: f"{law.cells}-{law.core}")
 @pytest.mark.parametrize(("bound", "releases"), [(1, 2), (3, 3), (4, 5)])
 def test_several_releases_are_convolutions(law: Geometric, bound: int, releases: int) -> None:

@@ -50,6 +50,7 @@ def test_three_routes(gamma: Fraction, decay: Fraction, shift: Fraction, by: Fra
     assert summed == pytest.approx(interval.upper, rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("shift", ["0.1", "0.75", "1", "2.3", "6"])
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "1", "1.7"])
 def test_proof_against_plain_quadrature(shift: str, epsilon: str) -> None:

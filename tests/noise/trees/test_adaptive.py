@@ -97,6 +97,7 @@ def around(branches: tuple[int, ...], powers: tuple[Fraction, ...]) -> Streams[F
     return Streams(mass, releases, range(ROUND))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
 def test_no_adversary_gains_anything_at_epsilon(
     tree: tuple[tuple[int, ...], tuple[Fraction, ...]],

@@ -34,6 +34,7 @@ def inside(law: NDArray, half: float) -> float:
     return float(law[places <= half].sum())
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("times", [1, 2, 3, 5, 16])
 @pytest.mark.parametrize("coverage", [0.5, 0.95, 0.99])
 def test_half_widths_are_the_smallest(times: int, coverage: float) -> None:

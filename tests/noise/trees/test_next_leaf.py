@@ -59,6 +59,7 @@ def law_of(noise: Agreeing, leaf: int, sums: tuple[int, ...]) -> dict[int, float
         return {index - cut: float(mass / total) for index, mass in enumerate(masses)}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "noise",
     [*TREES[:3], *(pytest.param(noise, marks=pytest.mark.dense) for noise in TREES[3:])],

@@ -92,6 +92,7 @@ def test_moments_that_take_too_much_are_refused_before_anything_is_allocated(
     assert most < 1 << 27
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("branches", [(16,), (4, 4), (1, 16), (2, 2, 2, 2)])
 def test_memory_of_moments_is_within_their_work(branches: tuple[int, ...]) -> None:
     noise = Agreeing(scale=4, branches=branches, shares=(0,) * len(branches) + (1,))

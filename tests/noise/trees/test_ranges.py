@@ -33,6 +33,7 @@ def variance_of(noise: Agreeing, first: int, last: int) -> float:
     return range_variance(noise.branches, variances, first, last)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("noise", SMALL.values(), ids=SMALL)
 def test_variances_and_half_widths_by_enumeration(noise: Agreeing) -> None:
     points, weights = enumerated(noise, 9)

@@ -84,6 +84,7 @@ def test_every_level_has_its_exact_law(branches: Any, shares: Any) -> None:
         assert abs(sums[:, 0].mean()) < 4 * level.std / math.sqrt(len(last))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "rate", [Fraction(1, 2**44), Fraction(1, 1000), Fraction(2, 3), Fraction(9)]
 )

@@ -47,6 +47,7 @@ def _sums(law: Agreeing, points: Any) -> list[Any]:
 DEEP = _law((2, 2, 1, 1, 2, 1), shares=("0.1", "0.2", "0.3", "0.4"))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("law", [*map(_law, TREES), DEEP], ids=lambda law: str(law.branches))
 def test_the_law_of_each_node_is_that_of_an_enumeration(law: Agreeing) -> None:
     points, chances = enumerated(law, _REACH if law.dimension < 4 else 6)

@@ -42,6 +42,7 @@ def test_figures_of_the_theory(branches: tuple[int, ...], figure: float) -> None
     assert _mean_std(branches, shares, equal) == pytest.approx(figure, abs=0.006)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("branches", "importance", "rows"),
     thin(

@@ -23,6 +23,7 @@ SMALL = (
 _LEFT_OUT = 1e-3  # of the enumeration, at most
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("law", "reach"), SMALL, ids=str)
 def test_sums_have_the_law_of_an_enumeration(law: Agreeing, reach: int) -> None:
     points, chances = enumerated(law, reach)

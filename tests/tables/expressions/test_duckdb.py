@@ -47,6 +47,7 @@ def evaluate(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         return result.fetchall()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("start", "end", "months", "years"),
     [

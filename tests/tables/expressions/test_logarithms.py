@@ -194,6 +194,7 @@ def near_turns() -> list[tuple[float, float]]:
     return rows + [(rng.uniform(0, 3), rng.uniform(-715, 715)) for _ in range(500)]
 
 
+@pytest.mark.dense
 def test_results_are_those_of_python_to_the_bit_and_near_the_exact_ones() -> None:
     rows = near_turns()
     words = ["ln(x)", "log2(x)", "log10(x)", "exp(y)", "power(x, y)"]
@@ -238,6 +239,7 @@ SHORT: dict[str, float | None] = {
 }
 
 
+@pytest.mark.dense
 def test_short_results_are_exact() -> None:
     (values,) = evaluate([*SHORT], [(1.0, 1.0)])
     assert dict(zip(SHORT, values, strict=True)) == SHORT

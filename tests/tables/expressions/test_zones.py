@@ -48,6 +48,7 @@ def changes_in_file(zone: str) -> dict[int, int]:
     return listed
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "Africa/Casablanca", *thin(_LISTED[::40], 6)])
 def test_changes_are_those_of_the_database(zone: str) -> None:
     listed = changes_in_file(zone)

@@ -68,6 +68,7 @@ def largest(shape: Layout, norm: str, *, rows: int) -> Fraction:
     return Fraction(max(sizes))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("rows", [1, 2, 3, 5])
 @pytest.mark.parametrize("keys", [1, 2, 4, 9])
 @pytest.mark.parametrize(

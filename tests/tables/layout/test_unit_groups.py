@@ -65,6 +65,7 @@ def test_persons_beside_medicines_have_the_noise_of_one_group() -> None:
     assert mixed["drugs"] < 1.25 * medicines["drugs"]  # which shared its noise
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("derived", "groups"),
     [
@@ -180,6 +181,7 @@ def visits() -> Any:
     return table, persons
 
 
+@pytest.mark.dense
 def test_each_query_is_bounded_by_its_limits_in_one_scan(tmp_path: Path) -> None:
     table, persons = visits()
     table.merge(persons).to_parquet(tmp_path / "rows.parquet")

@@ -49,6 +49,7 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     assert error.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("groups", "delta"), [(4, "0"), (5, "0"), (5, "1e-6")])
 def test_a_limit_on_groups_gives_no_more_noise(groups: int, delta: str) -> None:
     """Noise for all six cells may be less than noise for five; so it has to be offered."""
@@ -230,6 +231,7 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("epsilon", ["1e-9", "1e-12", "1e-300"])
 @pytest.mark.parametrize("name", TABLES)
 def test_an_epsilon_for_which_no_lattice_is_wide_enough(name: str, epsilon: str) -> None:

@@ -239,6 +239,7 @@ def test_no_block_has_more_noise_than_its_own_share_gives(
         assert part.mechanism.noise.variance <= alone.noise.variance * (1 + 1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("epsilon", "delta", "together"),
     [
@@ -292,6 +293,7 @@ EDITS = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("edit", EDITS)
 def test_what_is_said_of_a_draw_must_be_true(tmp_path: Path, edit: str) -> None:
     release(tmp_path, CONDITIONS[:2]).run()

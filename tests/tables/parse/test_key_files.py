@@ -160,6 +160,7 @@ def test_a_column_of_no_declared_type_has_none_in_a_text(tmp_path: Path) -> None
     assert "data.types" in why_not(tmp_path, "a.txt", types={"code": "int"})
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("source", ["ro'[ws].parquet", ["ro'[ws].parquet", "none.parquet"]])
 @pytest.mark.parametrize(
     ("column", "lines", "wanted"),

@@ -38,6 +38,7 @@ _OTHERWISE = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("text", [GOOD, demo.SPEC, *thin(BLOCKS, 18)])
 def test_real_specs_satisfy_it(text: str) -> None:
     spec = _OTHERWISE | tomllib.loads(text)
@@ -77,6 +78,7 @@ def test_every_spelling_of_a_statistic_satisfies_it() -> None:
     assert accepts(json_schema(), spec)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -122,6 +124,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_key_has_words_and_an_example_that_is_one(model: Any) -> None:
     inner = _section(json_schema(), model.__name__)

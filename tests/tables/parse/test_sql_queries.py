@@ -93,6 +93,7 @@ def raw(part: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("sql", "beside", "expected"), _SAID)
 def test_a_query_becomes_the_keys_of_the_same_meaning(
     sql: str, beside: dict[str, Any], expected: dict[str, Any]
@@ -229,6 +230,7 @@ def _aggregates() -> list[str]:
     return sorted({name for function in kinds for name in function.sql_names()})
 
 
+@pytest.mark.dense
 def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() -> None:
     """Every aggregate with every form of arguments: none is read as another, none crashes."""
     rows = pd.DataFrame({"person": [1, 1, 2, 3], "x": [0.25, 0.75, None, 0.5], "t": [2, 1, 3, 4]})

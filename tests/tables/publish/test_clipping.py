@@ -151,6 +151,7 @@ def test_limits_and_epsilon_that_cannot_serve_are_refused() -> None:
     assert "least" in problems(raw)["query[0].clipping"]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -63,6 +63,7 @@ def draw_values(
     return layout, noise, columns
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("form", [{}, {"round": True}, {"clamp": True, "round": True}])
 def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str, bool]) -> None:
@@ -97,6 +98,7 @@ CHANGES += [
 ]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("suffix", ["", "_std", "_low", "_high"])
 @pytest.mark.parametrize(("statistics", "label"), CHANGES)
 @pytest.mark.parametrize("form", [{}, {"round": True}])

@@ -75,6 +75,7 @@ TWICE: dict[str, Any] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("built", ["a table", "a reader", "pandas"])
 @pytest.mark.parametrize("kind", TWICE)
 def test_a_column_that_is_encoded_twice(folder: Path, kind: str, built: str) -> None:

@@ -60,6 +60,7 @@ def test_a_release_is_in_its_ledger_and_signed(folder: Path) -> None:
     assert verified.account.dataset == "rows"
 
 
+@pytest.mark.dense
 def test_what_was_changed_since_is_rejected(folder: Path) -> None:
     for name in ("spec.toml", "plan.json", "certificate.json"):
         file = folder / "out" / name
@@ -167,6 +168,7 @@ def test_a_release_that_was_charged_says_its_entry(folder: Path) -> None:
         ln.verify_directory(folder / "out")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("what", ["none", "folder", "text", "public", "rsa", "password"])
 def test_keys_that_are_none_are_refused_before_anything_is_charged(folder: Path, what: str) -> None:
     key = folder / "key.pem"

@@ -113,6 +113,7 @@ def test_wrong_arguments(build: Path, changes: dict[str, Any], match: str) -> No
         standardise(build, **changes)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("query", "match"),
     [
@@ -138,6 +139,7 @@ def test_a_query_without_a_ratio(tmp_path: Path) -> None:
 BOTH = ("sum(case)", "sum(years)", "ratio(sum(case), sum(years))")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("statistics", "missing"),
     [(BOTH, "none"), (BOTH, "skip"), (BOTH[2:], "none"), (("ratio(sum(case), count)",), "skip")],

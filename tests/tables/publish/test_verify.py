@@ -167,6 +167,7 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
         verify_resealed(target)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_deviations_that_the_noise_does_not_have_are_rejected(releases: Path, kind: str) -> None:
     true = pd.read_parquet(releases / "parquet" / "bins.parquet")
@@ -253,6 +254,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed_files_are_refused_and_crash_nothing(releases: Path, case: str) -> None:
     name, text = MALFORMED[case]
@@ -285,6 +287,7 @@ def test_verification_needs_nothing_but_the_directory(folder: Path) -> None:
 FILES = ["spec.toml", "plan.json", "certificate.json", "bins.csv"]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("what", ["pipe", "device", "link", "folder", "huge"])
 def test_hostile_files_are_refused_at_once(releases: Path, name: str, what: str) -> None:

@@ -112,6 +112,7 @@ ANY_VALUE = st.one_of(
 )
 
 
+@pytest.mark.dense
 @example(values=[1e112, 1.0, -(2.0**60), 1.0], half95=1.96, whole=True, clamp=False)
 @example(values=[-0.0, -0.0, 0.5, -1.0], half95=1.0, whole=False, clamp=True)
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -266,6 +266,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Any, 
     return run_once
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", thin(["xlsx", "sdmx-csv", "csv"], 1))
 def test_a_release_verifies_and_has_a_page(name: str, run: Any) -> None:
     released, folder = run(name)
@@ -275,6 +276,7 @@ def test_a_release_verifies_and_has_a_page(name: str, run: Any) -> None:
     assert "Region of residence" in report(folder)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("output", FORMATS, ids=lambda output: output["format"])
 def test_the_small_checker_reads_deviations_of_each_csv(
     output: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -334,6 +336,7 @@ def test_libreoffice_reads_the_numbers_of_a_released_workbook(run: Any, tmp_path
                 assert frame[column].tolist() == pytest.approx(values, rel=1e-13)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ["xlsx", "csv", "sdmx-csv"])
 def test_an_edited_table_is_rejected(name: str, run: Any, tmp_path: Path) -> None:
     _, folder = run(name)

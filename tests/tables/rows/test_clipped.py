@@ -135,6 +135,7 @@ def _in_group(value: Any, grouping: Any) -> bool:
     return value is not None and low <= value <= high
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("groups", PUBLIC)
 @pytest.mark.parametrize("unit", ["person", "row"])
 def test_rows_in_no_group_are_counted(tmp_path: Path, groups: dict[str, Any], unit: str) -> None:

@@ -246,6 +246,7 @@ _WRONG: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("change", "key", "why"), _WRONG)
 def test_what_can_not_be_computed_is_refused_before_a_row_is_read(
     tmp_path: Path, change: dict[str, Any], key: str, why: str

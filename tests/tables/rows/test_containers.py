@@ -73,6 +73,7 @@ _ODD: dict[str, tuple[pa.DataType, Any, Any, str, str]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("odd", _ODD)
 def test_a_row_is_read_as_it_is_where_a_file_states_another_largest_value(
     tmp_path: Path, odd: str
@@ -101,6 +102,7 @@ def _restate(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(content[:start] + content[start:].replace(old, new))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("test", ["x = 1", "x > 0", "isfinite(x)", "NOT isnan(x)", "x - x = 0"])
 def test_no_connection_decides_a_condition_by_statistics(tmp_path: Path, test: str) -> None:
     """DuckDB's own result in a new table, without a file's statistics, is the truth."""

@@ -153,6 +153,7 @@ def test_a_damaged_sqlite_file_is_an_error_that_quotes_nothing(tmp_path: Path) -
         of_table(tmp_path, "shop.sqlite", "none", TYPES)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["DECIMAL(19,0)", "DECIMAL(38,0)", "HUGEINT", "DECIMAL(18,0)"])
 def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) -> None:
     """They are the same floats as on Spark and from texts."""

@@ -30,6 +30,7 @@ EDGES: dict[str, tuple[list[float], int | None]] = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", EDGES)
 def test_as_many_edges_are_below_as_numpy_finds(tmp_path: Path, name: str) -> None:
     edges, _ = EDGES[name]

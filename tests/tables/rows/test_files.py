@@ -167,6 +167,7 @@ PATTERNS = [
 ]  # fmt: skip
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("absolute", [False, True])
 def test_a_pattern_means_what_pythons_own_does(

@@ -27,6 +27,7 @@ def test_one_count_stays_whole_however_it_is_limited(
     assert count == 2 << layout.bits
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "limits",
     [

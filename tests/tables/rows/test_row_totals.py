@@ -49,6 +49,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
         assert groups == [(0, 7, total, total, signed)]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("statistic", ["mean(y)", "var(y)"])
 def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, statistic: str) -> None:
     """Floats are too coarse for these bounds: both are a quarter past their half-width."""

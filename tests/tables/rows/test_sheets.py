@@ -59,6 +59,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("value", "text"), CELLS)
 def test_a_cell_is_the_text_of_a_csv(value: Any, text: str | None, tmp_path: Path) -> None:
     write(tmp_path / "a.xlsx", [["k", "other"], [value, 1], ["ordinary", 1]])

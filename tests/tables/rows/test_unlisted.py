@@ -180,6 +180,7 @@ def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
             assert all(abs(value) <= 2 * unit for value in others)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("groups", [1, 3, None])
 def test_keys_alone_count_each_person_once(tmp_path: Path, groups: int | None) -> None:
     rows(400, seed=5).to_parquet(tmp_path / "rows.parquet")

@@ -20,6 +20,7 @@ def changed(old: str, new: str) -> dict[str, str]:
     return problems(GOOD.replace(old, new))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("old", "new", "key", "says"),
     [

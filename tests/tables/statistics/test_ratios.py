@@ -247,6 +247,7 @@ def test_what_a_plan_expects_of_an_open_ratio(text: str) -> None:
     assert math.isinf(asked.expected_half_width(ingredients, 4))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "kind", ["csv", *(pytest.param(kind, marks=pytest.mark.dense) for kind in ("json", "parquet"))]
 )

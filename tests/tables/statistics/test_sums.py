@@ -221,6 +221,7 @@ EDITS: list[tuple[list[str], dict[str, Any], str, float]] = [
 ]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("statistics", "more", "label", "factor"), EDITS)
 def test_sums_that_cannot_be_are_rejected(
     *, tmp_path: Path, statistics: list[str], more: dict[str, Any], label: str, factor: float

@@ -283,6 +283,7 @@ def test_headers(tmp_path: Path) -> None:
 _LATIN = "Müller,ä,8,4,yes\nLefèvre,b,x,8,no\nSmith,ä,8,,yes\n"
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["csv", "csv.gz"])
 @pytest.mark.parametrize("encoding", ["latin-1", "windows-1252"])
 def test_an_encoding_that_is_stated_is_read(tmp_path: Path, kind: str, encoding: str) -> None:

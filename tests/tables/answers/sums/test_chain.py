@@ -42,6 +42,7 @@ def test_the_figure_of_the_theory() -> None:
     assert "on a tree by sex, age and region" in whole.in_words()[0]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "given",
     [
@@ -156,6 +157,7 @@ def test_a_release_verifies(tmp_path: Path) -> None:
     assert len(verify_directory(nested).rows) == 5
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -29,6 +29,7 @@ REGIONS = {"region": [1, 2, 3]}
 _CUT = 1e-3  # of a standard deviation, by enumeration of a box; measured: 5e-4
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("bins", "wanted", "plain"),
     [
@@ -167,6 +168,7 @@ def test_the_plan_says_what_it_rests_on() -> None:
     assert plan.noisy_parts[0].certificate.budget == Budget(epsilon=1)  # δ is left unspent
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("given", "key", "statement"),
     [

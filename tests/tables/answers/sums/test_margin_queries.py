@@ -354,6 +354,7 @@ def test_names_and_persons_that_are_refused() -> None:
         spec_file.lay_out(spec_of(unit="who") | {"contribution": {"l2": 3}})
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("margins", [[["sex"]], [["sex"], []], [[]]])
 def test_columns_of_no_listed_table_decide_which_rows_count(margins: list[list[str]]) -> None:
     """A row outside the regions, sexes or ages of group_by is in no table, whichever are listed."""

@@ -31,6 +31,7 @@ def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int)
     assert list(chances.chances) == sorted(chances.chances)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("epsilon", "delta", "groups", "half", "nearly", "chance"),
     [

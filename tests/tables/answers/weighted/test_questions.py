@@ -136,6 +136,7 @@ def spec_of(*, privacy: Any = None, **query: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "key", "text"),
     [
