@@ -15,7 +15,6 @@ from leastnoise.tables.parse.spec_text import json_schema
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables-reference.md"
 SECTIONS = {
-    "spec": ("",),
     "data": ("data",),
     "data.join": ("data", "join", "*"),
     "privacy": ("privacy",),
