@@ -25,6 +25,7 @@ OUTSIDE = (
     "SECURITY.md",
     "benchmarks/AUDIT.md",
     "benchmarks/RESULTS.md",
+    "benchmarks/SIDE_BY_SIDE.md",
     "experiments/*/*",
     "experiments/liu2026/table8/README.md",
     "experiments/liu2026/table8/errors.csv",
