@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def choose_limit(
     claim: LimitCertificate, cut_off: Sequence[int], *, entropy: Entropy | None = None
 ) -> int:
-    """Choose a limit; the result is the index of the chosen candidate.
+    """Draw a limit by permute-and-flip, and return the index of the drawn candidate.
 
-    `cut_off` has the number of rows or groups that each candidate cuts off, over all units.
-    `entropy` is for tests.
+    `cut_off` has, for each candidate limit, the number of rows or groups that it cuts off, over all
+    units. `entropy` is for tests.
     """
     if len(cut_off) != len(claim.candidates):
         raise ValueError(f"Expected {len(claim.candidates)} numbers, got {len(cut_off)}.")

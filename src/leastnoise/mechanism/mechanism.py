@@ -65,7 +65,10 @@ class Released:
 
 
 def _prepare_certificate(certificate: Certificate, *, name: str) -> Certificate:
-    """The certificate, verified unless proved in this process, on a grid that its noise allows."""
+    """Return the certificate with a grid: its own, which is checked, or the noise's default grid.
+
+    The certificate is verified first, unless it was proved in this process.
+    """
     hint = "calibrate() returns mechanisms; Certificate.prove() certificates."
     _validate.instance(certificate, Certificate, name=name, like="a Certificate", hint=hint)
     if not certificate.proved:
@@ -201,10 +204,10 @@ class Mechanism:
         """Noise of the same family at the smallest ε for which `accuracy` is at most `half_width`.
 
         Sensitivity, δ and number of releases stay the same; parameters other than the scale are
-        searched again. The ε is in the new certificate, proved as always, and is accurate to a
-        relative 1e-6 (1e-5 if a shape is searched). On integers a shape may jump, so that errors
-        grow by a step as ε grows. Then smaller ε are tried too, down to about half of it in steps
-        of 2 %.
+        searched again. The new certificate states ε, which exceeds the smallest ε by at most a
+        relative 1e-6 (1e-5 if other parameters are searched). For noise on integers, errors may
+        jump up at an ε where the best shape changes. Then smaller ε are tried, too, down to about
+        half of that ε in steps of 2 %.
 
         Args:
             half_width: The largest allowed error, > 0.
@@ -223,7 +226,6 @@ class Mechanism:
             >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1)).at_accuracy(10)
             >>> round(float(noise.certificate.budget.epsilon), 5), noise.accuracy(0.95) <= 10
             (0.29957, array([ True]))
-
         """
         target = _validate.real(half_width, name="half_width")
         if not 0 < target < math.inf:
