@@ -38,7 +38,7 @@ class SortedAtoms:
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """Sum atoms with masses of P of at most p > 0 and masses of Q of at least q ≥ 0."""
+        """Sum atoms, given upper bounds `p` > 0 on their masses of P, lower bounds `q` ≥ 0 of Q."""
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)
@@ -83,7 +83,7 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
 
 def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    """Merge atoms as `inscribe` says, in floats; three rows with an entry per lattice point.
+    """Merge atoms as `inscribe` does, in floats; return three rows, an entry per lattice point.
 
     The rows are the masses of P, the masses of Q, and bounds on the numbers of summands.
     """
