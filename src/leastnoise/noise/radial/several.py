@@ -95,7 +95,7 @@ def several(task: SeveralReleases) -> Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """The arguments of `several` that decide the result; `whole` is the task itself."""
+    """The arguments of `several` that decide the result, hashable; `whole` is the whole task."""
 
     dimension: int
     budget: Budget
@@ -148,7 +148,7 @@ class _ScaleSearch:
         self._slope = -10.0
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at the approximate smallest scale, plus a small charge for a pole.
+        """Return ln of the loss at the approximate smallest scale, plus a small penalty for a pole.
 
         It is +∞ if no scale is found, or if p is so near to 1 that a proof takes long.
         """
@@ -190,7 +190,7 @@ class _ScaleSearch:
         )
 
     def _l2_scale(self) -> Fraction:
-        """Return the scale of the l2 mechanism from its own proof, which is a little tighter."""
+        """Return the smallest scale of the l2 mechanism, by its own, slightly tighter proof."""
         question = replace(self._task.whole.question, fixed={})
         l2 = replace(self._task.whole, family=SphericalLaplace, question=question)
         return fit.several(l2).scale
@@ -303,7 +303,7 @@ def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
 
 
 def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
-    """Put the law on a lattice that suits `compositions` releases.
+    """Put the law of the loss on a lattice, with a step that suits `compositions` releases.
 
     Each mass is split between two neighbouring points. Returns the first point, the step and
     masses.

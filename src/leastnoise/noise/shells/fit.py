@@ -51,7 +51,7 @@ def _least(
 ) -> SphericalStaircase:
     """The spherical staircase with decay ε and the smallest radius that meets the budget.
 
-    `gamma` is the best one, unless the argument sets it.
+    Its gamma is the best, unless the argument `gamma` sets it.
     """
     decay = budget.epsilon
     problem = CutStaircase(

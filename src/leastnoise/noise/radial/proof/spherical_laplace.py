@@ -80,12 +80,12 @@ def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
-    """Return about the x at which e^(z sin x) cos^m x is largest. It only sets a scale of w."""
+    """Return approximately the x at which e^(z sin x) cos^m x is largest; it only scales w."""
     return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
 
 
 def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
-    """Enclose the ratio of the number that scales w for the peak `later` to that for `mode`.
+    """Enclose the ratio of two scaling factors of w: for the peak at `later` and at `mode`.
 
     `power` is d − 2.
     """
