@@ -159,8 +159,9 @@ def examine(
 ) -> Audit:
     """Draw outputs on both inputs, run the detectors of the plan, and return their findings.
 
-    `draw` returns outputs on one input. `draw_pair` is set for a mechanism that is a command: it
-    draws the outputs of two runs that start at the same time.
+    `draw` returns outputs on one input. Raises InvalidArgument if they have different dimensions on
+    the two inputs. `draw_pair` is set for a mechanism that is a command: it draws the outputs of
+    two runs that start at the same time.
     """
     first, second = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
     if first.shape != second.shape:
@@ -207,7 +208,10 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _read(mechanism: Any, claim: Any, *, batched: bool) -> tuple[Claim, Draw, int]:
-    """The claim, the function that draws outputs, and their dimension (1 if unknown)."""
+    """Return the claim, the function that draws outputs, and their dimension (1 if unknown).
+
+    Raises InvalidArgument if `mechanism` can't be called.
+    """
     is_mechanism = isinstance(mechanism, Mechanism)
     if claim is None and is_mechanism:
         claim = Claim.of(mechanism)

@@ -78,7 +78,7 @@ class ClaimedLaw(ABC):
         """A lower and an upper bound on P(X <= t), for exact draws X of the claimed noise."""
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Lower and upper bounds on P(X' <= t) for every number X' within 2^-20 spreads of X."""
+        """Lower and upper bounds on P(X' <= t), whenever |X' − X| is at most 2^-20 spreads."""
         floats = 2.0**-50  # relative rounding of t = u − c, a few times 2^-53
         slack = self.spread * _ROUNDING + abs(t) * floats
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
@@ -86,7 +86,7 @@ class ClaimedLaw(ABC):
     def inverse_above(self, probability: float) -> float:
         """A point u where P(X <= u) > `probability` is certain; inf if the search fails.
 
-        It holds for all numbers within 2^-20 spreads of X, as in `distribution`.
+        The inequality holds as well for every number that differs from X by at most 2^-20 spreads.
         """
         return self._above(
             lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
@@ -95,7 +95,7 @@ class ClaimedLaw(ABC):
     def inverse_below(self, probability: float) -> float:
         """A point u where P(X <= u) < `probability` is certain; −inf if the search fails.
 
-        It holds for all numbers within 2^-20 spreads of X, as in `distribution`.
+        The inequality holds as well for every number that differs from X by at most 2^-20 spreads.
         """
         return -self._above(
             lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)

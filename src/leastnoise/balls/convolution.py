@@ -57,9 +57,9 @@ Part = tuple["LossLattice", int]
 class Convolution:
     """The tilted sum of all losses, computed once: it gives bounds for every ε.
 
-    The bounds are best near the ε for which the tilt was chosen. They hold for the lattices' own δ.
-    If the lattices only bound the true δ from above, the lower bounds say nothing about it, and
-    vice versa.
+    The bounds are best near the ε for which the tilt was chosen. All bounds are on the lattices'
+    own δ. If the lattices only bound the true δ from above, the lower bounds are not bounds on the
+    true δ, and vice versa.
     """
 
     tilt: Fraction

@@ -151,7 +151,7 @@ def difference_half_width(left: Summed, right: Summed, probability: float) -> fl
     This increases with b, and |X| is stochastically at most the variable that has the value q_i
     with probability u_{i−1} − u_i. The rounding of both numbers is added. For two Gaussians, t is
     less than 5 % above the smallest possible. Raises NotApplicable if the law of a number isn't
-    known.
+    known, and InvalidArgument for a probability that is too close to 1.
     """
     if not 0 < probability < 1 - _LEAST_TAIL:
         expected = f"0 < probability < {1 - _LEAST_TAIL}"
@@ -303,10 +303,10 @@ _SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at m
 @final
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """Equal summands of S: `times` numbers of one draw of noise, each times `coefficient`.
+    """A group of terms of a weighted sum S: `times` numbers of one draw, times `coefficient`.
 
-    If several numbers of a cell get dependent noise, `times` counts cells. Then each cell
-    contributes `coefficient` times the sum of its numbers, each times its entry in `weights`.
+    If the noise of several numbers of a cell is dependent, `times` counts cells instead. Then each
+    cell adds `coefficient` times the sum of its numbers, each number times its entry in `weights`.
     """
 
     certificate: Certificate

@@ -162,7 +162,10 @@ class Mechanism:
 
     @property
     def std(self) -> NDArray[np.float64]:
-        """The standard deviation of each coordinate's error before rounding, like `variances`."""
+        """The standard deviation of each coordinate's error before rounding, shape (dimension,).
+
+        Like `variances` it may be a read-only view of one number.
+        """
         if self.certificate.geometry is None and not isinstance(self.noise, VectorNoise):
             return np.broadcast_to(np.sqrt(self.noise.variance), self.noise.dimension)
         return np.sqrt(self.variances)
@@ -275,7 +278,8 @@ class Mechanism:
     def delta(self, *, epsilon: Exact) -> Interval:
         """An interval that contains δ(epsilon), the smallest δ at that ε.
 
-        It is for all releases that the certificate is about; at its ε it is `certificate.delta`.
+        The interval is about all releases of the certificate together. At the certificate's ε it is
+        `certificate.delta`.
 
         Args:
             epsilon: ε >= 0, an exact number.
@@ -285,7 +289,6 @@ class Mechanism:
 
         Raises:
             InvalidArgument: The number is malformed or out of its range.
-
         """
         budget = Budget(epsilon=epsilon, delta="0.5")
         return prove_composed((self.certificate.releases,), budget.epsilon).interval
@@ -308,7 +311,7 @@ class Mechanism:
     def epsilon(self, *, delta: Exact) -> Interval:
         """An interval that contains ε(delta), the smallest ε at that δ.
 
-        It is for all releases that the certificate is about.
+        The interval is about all releases of the certificate together.
 
         Args:
             delta: 0 <= δ < 1, an exact number.
@@ -319,7 +322,6 @@ class Mechanism:
         Raises:
             InvalidArgument: The number is malformed or out of its range.
             NotApplicable: No ε exists, such as for a Gaussian at delta=0.
-
         """
         from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
 
@@ -379,7 +381,8 @@ class Mechanism:
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
         """A lower and an upper bound on the μ² of all releases.
 
-        They differ because the root in an l2 sensitivity is rounded down, and up.
+        They differ because the root in an l2 sensitivity is rounded down, and up. Raises
+        NotApplicable for noise that isn't Gaussian or a mixture of Gaussians, and for samples.
         """
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:

@@ -1,4 +1,4 @@
-"""Choose quantiles among public candidates by permute-and-flip, with the law of their certificate.
+"""Choose quantiles among public candidates by permute-and-flip, as their certificate states.
 
 Notation: n is the number of rows, L the rows below a part of a candidate, and E the rows in it. A
 level is a = p/q, a fraction in lowest terms.
@@ -35,9 +35,10 @@ def choose_quantiles(
     """Draw a candidate for each level of `claim`, for one group; return the candidates' indices.
 
     `counts` has an integer for each candidate: its rows, counted in fractions 1/`unit` of a row.
-    Each candidate is cut into `claim.parts` parts, over which its rows are spread evenly, and a
-    draw chooses a part. If draws are nested, the later draws below and above an earlier quantile
-    each get half of the rows of the part that it chose. So a row's share depends on no other row.
+    Raises ValueError for another number of counts. Each candidate is cut into `claim.parts` parts,
+    over which its rows are spread evenly, and a draw chooses a part. If draws are nested, the later
+    draws below and above an earlier quantile each get half of the rows of the part that it chose.
+    So a row's share depends on no other row.
 
     Indices don't decrease as levels increase: independent draws are sorted. `entropy` is for tests.
     """

@@ -1,4 +1,4 @@
-"""Select the largest candidates by repeated permute-and-flip, with the law of their certificate."""
+"""Select the largest candidates by repeated permute-and-flip, as their certificate states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def select_largest(
     """Draw the selected candidates, one in each round, and return their indices in this order.
 
     `scores` has the exact number of units in each candidate. Every round draws a fresh exponential
-    for each remaining candidate, which also breaks ties. `entropy` is for tests.
+    for each remaining candidate, which also breaks ties. Raises ValueError for another number of
+    scores. `entropy` is for tests.
     """
     if len(scores) != claim.candidates:
         raise ValueError(f"Expected {claim.candidates} scores, got {len(scores)}.")

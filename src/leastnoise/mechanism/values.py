@@ -30,7 +30,10 @@ FILL = "Fill it first: values.filled(0)."
 
 
 def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
-    """Return the numerators as an array. Their type is checked, never a value."""
+    """Return the numerators as an array. Raise InvalidArgument unless they are int64.
+
+    Only the type is checked, never a value.
+    """
     if isinstance(numerators, np.ma.MaskedArray):
         raise unknown_type("a masked array", name=name, hint=FILL)
     array = np.asarray(numerators)

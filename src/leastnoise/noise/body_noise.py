@@ -149,7 +149,7 @@ class BodyNoise(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | None:
-        """The hull of all shifts, as the body of the law."""
+        """The hull of all shifts, as the body of the law; None if it isn't known."""
         return sensitivity.body(dimension=dimension)
 
     @classmethod

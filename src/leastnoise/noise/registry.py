@@ -86,7 +86,8 @@ def _laws() -> tuple[type[Noise], ...]:
 def _register_installed(*, name: str | None = None) -> None:
     """Register the families that installed packages announce as entry points.
 
-    These are all such families, or only the family called `name`.
+    These are all such families, or only the family called `name`. Raises NotRegistered if an entry
+    point can't be imported, or if its law has another name.
     """
     for entry in _installed():
         if entry.name in FAMILIES or name not in {None, entry.name}:

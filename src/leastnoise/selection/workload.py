@@ -124,7 +124,10 @@ class WorkloadNoise:
     bound: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the certificate is about the sums of the strategy, or about the cells."""
+        """Check that the certificate is about the strategy's sums, or else about the cells.
+
+        Raises CertificateRejected otherwise.
+        """
         certificate, cells = self.certificate, self.queries.shape[1]
         shape = (cells, cells) if self.strategy is None else self.strategy.numerators.shape
         known = _sensitivities(self.strategy, cells, self.neighbours, self.max_rows)

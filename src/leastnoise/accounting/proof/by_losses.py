@@ -155,7 +155,8 @@ def _basic_composition(parts: Sequence[Releases], epsilon: Fraction) -> arb:
 
     Part i has kᵢ releases, and δᵢ is the δ of one of them. The shares are in proportion to the
     largest losses; any shares give a valid bound. The bound is 0 if no part has losses beyond its
-    share, and near that case it is tighter than a lattice. It is 1 for laws whose proof takes long.
+    share, and near that case it is tighter than a lattice. For laws whose proof takes long, the
+    trivial bound 1 is returned.
     """
     if any(registered_family(type(part.noise)).lengthy for part in parts):
         return arb(1)

@@ -359,7 +359,8 @@ def check_monotone(noise: Noise) -> None:
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
     """An upper bound on all finite losses under shifts up to `shift`; None if no bound is known.
 
-    It holds because the norms of an output and of the shifted output differ by at most `shift`.
+    The bound holds because the norms of an output and of the shifted output differ by at most
+    `shift`.
     """
     known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None

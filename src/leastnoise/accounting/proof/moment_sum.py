@@ -190,8 +190,8 @@ class MomentSum:
     def solve(self, delta: float, near: float) -> float:
         """Approximate the ε >= 0 at which δ is `delta`, in floats, starting from `near`.
 
-        It is no part of the proof. Newton's method uses −c as the slope of ln δ, which is the slope
-        at the ε for which c is the best.
+        The result is no part of the proof. Newton's method uses −c as the slope of ln δ, which is
+        the slope at the ε for which c is the best.
         """
         epsilon = near
         exact = 1e-15  # relative accuracy of ε

@@ -361,7 +361,10 @@ def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
 
 
 def _scale_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
-    """The law with the parameters in `fixed`, at the smallest scale that meets the budget."""
+    """The law with the parameters in `fixed`, at the smallest scale that meets the budget.
+
+    Raises InvalidArgument unless `fixed` has both gamma and radius.
+    """
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",

@@ -178,7 +178,10 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with γ = `gamma` and the largest α that meets the budget; the loss falls in α."""
+    """The law with γ = `gamma` and the largest α that meets the budget; the loss falls in α.
+
+    Raises NotApplicable if no α meets the budget.
+    """
     epsilon, t = float(question.budget.epsilon), float(1 / gamma)
     log_target = math.log(question.budget.delta)
 

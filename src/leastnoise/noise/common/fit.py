@@ -55,8 +55,8 @@ PURE = 5e-10
 def gaussian(dimension: int, budget: Budget) -> Fraction:
     """The smallest σ at which Gaussian noise meets the budget, for shifts of length 1.
 
-    It is the same in all dimensions, and found by a root search in ln(1/σ) for Balle & Wang's δ
-    (2018).
+    This σ is the same in all dimensions. A root search in ln(1/σ) finds it from the δ of Balle &
+    Wang (2018).
     """
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)

@@ -211,8 +211,8 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
 def step(noise: StepNoise, outside: float) -> float:
     """The magnitude, in scales, that step noise exceeds with probability `outside`.
 
-    It interpolates the distribution of the magnitude linearly between the edges. It is 0 if the
-    atom at 0 has at least the remaining probability.
+    The distribution of the magnitude is linear between the edges. The result is 0 if the atom at 0
+    has at least the remaining probability 1 − `outside`.
     """
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
@@ -450,10 +450,10 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
     Their centres are t = `shift` apart, in d = `dimension` dimensions. The spheres meet in a plane
     at the distance α = (a² − b² + t²)/(2t) from the first centre, at the cosines α/a and (t−α)/b.
     The result is the part of the first ball before that plane minus the part of the second ball,
-    relative to the first ball. The second part is a cap of its ball. So is the first if α <= 0;
-    otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere in d + 2
-    dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs replace the
-    caps. The error is a few 1e-16·b/t.
+    relative to the first ball. The second part is a cap of its ball. The first part is a cap, too,
+    if α <= 0; otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere
+    in d + 2 dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs
+    replace the caps. The error is a few 1e-16·b/t.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

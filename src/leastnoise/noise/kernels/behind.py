@@ -2,8 +2,8 @@
 
 δ at a single shift is a lower bound on δ, and a law with less loss has narrower kernels, which leak
 more. So it takes little time to show that a search and a proof, which take seconds, would find no
-smaller loss. For several releases only the proof takes seconds, and the search shows if it is worth
-while.
+smaller loss. For several releases only the proof takes seconds, and the search in floats shows if
+the proof is worth its time.
 
 Notation: σ is the standard deviation of a kernel. The centres of neighbouring kernels are 1 apart,
 which is the sensitivity.

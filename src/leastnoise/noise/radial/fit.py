@@ -266,9 +266,10 @@ def spherical_laplace_search(question: Question) -> SphericalLaplace:
 def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
-    Let k be the number of releases. The proved bound on δ comes from the moment generating function
-    of the loss. It is solved for ln(1/σ − ε/k) to 1e-10, since σ = k/ε is private even at δ = 0. If
-    that takes too many nodes of a quadrature, losses are put on lattices instead.
+    Let k be the number of releases. The smallest scale is the root of a proved bound on δ, from the
+    moment generating function of the loss. It is searched in ln(1/σ − ε/k), to 1e-10, since σ = k/ε
+    is private even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of the
+    losses give another bound.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)

@@ -107,7 +107,10 @@ class _Task:
 
 @lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
-    """The law of least loss among the classic members and the best shape of a search."""
+    """The law of least loss among the classic members and the best shape of a search.
+
+    Raises Refused if no law is found.
+    """
     problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrate(GammaShape(alpha=given["alpha"], p=given["p"]))
@@ -163,7 +166,10 @@ class _ScaleSearch:
         return math.log(self._task.loss.of(law)) + power * log_scale + _POLE * (law.kappa > 0)
 
     def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law of this shape at the smallest scale for which the proof should succeed."""
+        """Return the law of this shape at nearly the smallest scale for which a proof succeeds.
+
+        Raises NotCertified if no proof succeeds at a few slightly larger scales either.
+        """
         law = self._law(shape)
         if law.is_classic and law.p == 2:
             return law.scaled(self._sigma * root_above(Fraction(2)))  # σ = scale/√2, exactly

@@ -119,8 +119,8 @@ class Known:
     def largest(self) -> float:
         """An upper bound on the size of each number of the transform of x, both exact and computed.
 
-        For the exact transform the bound is Σx. It is at most `mass`, and follows from `values`,
-        too.
+        For the exact transform the bound is Σx, which is at most `mass`. A bound on Σx follows from
+        `values`, too.
         """
         rooted = math.sqrt(len(self.values))
         total = float(np.abs(self.values).sum()) * (1 + 1e-9)

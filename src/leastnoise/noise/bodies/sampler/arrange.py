@@ -272,11 +272,11 @@ class PointSource(ABC):
 
     @abstractmethod
     def surface(self, body: Body, gauges: Reals) -> Reals:
-        """Draw an independent point for each r, of gauge gauges[r]: the point gauges[r]·V."""
+        """Draw a point g·V for each number g in `gauges`, independently; its gauge is g."""
 
     @abstractmethod
     def uniform(self, body: Body, radii: Reals) -> Reals:
-        """Draw an independent point for each r, uniform in radii[r]·K: the point radii[r]·U."""
+        """Draw a point r·U for each number r in `radii`, independently; it is uniform in r·K."""
 
     @abstractmethod
     def exponential_points(self, body: Body, count: int) -> Reals:

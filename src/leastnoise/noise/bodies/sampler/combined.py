@@ -278,10 +278,10 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
-    """Draw a point for each number in `wholes`, which is divided among the gauges of its cells.
+    """Draw a point for each of `wholes`: this number is divided among the gauges of its cells.
 
-    The gauges of the cells are the number times Dirichlet(`shapes`) shares. If there is one shape
-    more than cells, the last share belongs to no cell.
+    The cells get Dirichlet(`shapes`) shares of the number. If there is one shape more than cells,
+    the last share belongs to no cell.
     """
     rows, count = wholes.size, sum(cells.copies)
     # a single cell has the whole gauge

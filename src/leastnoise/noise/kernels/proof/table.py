@@ -129,8 +129,8 @@ class Row:
 
     `slope` is f′ and `bend` is f″. `fourth` and `sixth` bound the fourth and sixth derivatives, up
     to two and a half steps left of each point and three and a half right of it. The relative error
-    of f is at most `DensityTable.rounding`. So is the error of a derivative, relative to the sum of
-    the absolute values of its terms.
+    of f is at most `DensityTable.rounding`. The error of a derivative is at most `rounding`, too,
+    relative to the sum of the absolute values of its terms.
     """
 
     f: Floats

@@ -54,7 +54,7 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
 def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
     """Return the number r of `delta_ball`, and ∫ w from −π/2 to π/2, scaled at the peak of w.
 
-    Both serve every ε. `power` is d − 2, `ratio` is a, and `bits` is the precision.
+    Neither depends on ε. `power` is d − 2, `ratio` is a, and `bits` is the precision.
     """
     z = ball(ratio) / 2
     r = z * bessel_k_ratio(power, z) / (power + 1)
