@@ -222,7 +222,7 @@ class Composition:
     def _by_moments(self, delta: Fraction) -> Interval | None:
         """Enclose ε(delta) by moment generating functions.
 
-        None for a delta below 1e-300, and where `MomentSum.for_delta` is None.
+        None for a delta below 1e-300, and if `MomentSum.for_delta` finds no sum.
         """
         least_delta = Fraction(1, 10**300)  # below it, δ nears the end of the floats' range
         if delta < least_delta:
@@ -235,7 +235,7 @@ class Composition:
         return enclose_between(low, high, delta)
 
     def _by_lattices(self, delta: Fraction, accuracy: float) -> Interval:
-        """Enclose ε(delta) by lattices of the losses that are no finer than `accuracy` needs."""
+        """Enclose ε(delta) by lattices of the losses, no finer than `accuracy` requires."""
         coarser = coarsest_factor(self.parts, self.points_per_std)
         while True:
             find = partial(self._enclose_direction, delta, coarser=coarser)
@@ -251,7 +251,7 @@ class Composition:
     def _enclose_direction(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
         """Enclose ε(delta) for a record that is removed, or added if `removed` is False.
 
-        `coarser` multiplies the lattices' step, as in `make_upper_parts`.
+        `coarser` is a factor >= 1 that multiplies the lattices' step, as in `make_upper_parts`.
         """
         points = self.points_per_std
         upper = make_upper_parts(
@@ -279,12 +279,12 @@ class Composition:
 
     @property
     def _family(self) -> str:
-        """The name of the family for an error message."""
+        """The name of the family that error messages show."""
         return self.parts[0].noise.name if len(self.parts) == 1 else "composition"
 
 
 def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
-    """The convolution of the parts, and the approximate ε at which its δ is `delta`.
+    """Find the approximate ε at which the parts have δ = `delta`; return it with the convolution.
 
     `parts_at` returns the parts for a tilt c: their losses z are weighted by e^(cz)
     (balls/convolution.py). The search is no part of the proof. Raises NotApplicable if the
@@ -368,7 +368,7 @@ def enclose_between(
 ) -> Interval:
     """Enclose ε(delta): `low` proves the lower end, and `high` the upper end.
 
-    Each is a pair of a convolution or moment sum, and the approximate ε at which its δ is `delta`.
+    Each is a pair: a convolution or moment sum, and the approximate ε at which its δ is `delta`.
     Raises NotApplicable if the upper end can't be proved.
     """
     below, least = low

@@ -96,7 +96,7 @@ def find_first_private(
 
 
 def no_epsilon() -> NotApplicable:
-    """The error for a composition for which no ε is proved."""
+    """The error to raise if no ε is proved for a composition."""
     return NotApplicable(family="composition", why="no epsilon was proved for that delta")
 
 
@@ -166,7 +166,7 @@ class Null(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tangents:
-    """Bounds on the tangents of a trade-off curve: on δ_BA and on δ_AB at `epsilons`.
+    """Bounds on δ_BA and on δ_AB at `epsilons`, which are the tangents of a trade-off curve.
 
     `epsilons` rise from 0. All `lower` bounds are about one pair of neighbours (A, B); the `upper`
     bounds hold for every pair.
@@ -196,7 +196,7 @@ class Tangents:
 
 
 def _lines(a: arb, exps: Sequence[arb], rejected: Sequence[arb], kept: Sequence[arb]) -> list[arb]:
-    """The heights of all tangents at the type I error `a`.
+    """The values at the type I error `a` of all tangents, which bound T(a) from below.
 
     `rejected` are the numbers 1 − δ_BA, `kept` the numbers 1 − δ_AB, and `exps` the numbers e^ε.
     """

@@ -67,9 +67,9 @@ def audit_mechanism(
     | `reachability` | (ε, δ), by outputs that only one input can produce |
     | `repeats` | independent draws, in calls, forks, threads, processes and coordinates |
 
-    A mechanism without findings isn't proved private (docs/audit.md). All randomness is the
-    mechanism's own. To test forks, this process is forked; a fork in which the mechanism raises an
-    exception is left out.
+    A mechanism without findings isn't proved private (docs/audit.md). The audit draws no randomness
+    itself. To test forks, this process is forked; a fork in which the mechanism raises an exception
+    is left out.
 
     Args:
         mechanism: `mechanism(input, count)` returns `count` independent outputs, shape (count,) or
@@ -98,7 +98,6 @@ def audit_mechanism(
         >>> audit = audit_mechanism(honest, ln.Claim(epsilon="0.4"), inputs=(0, 1), draws=200_000)
         >>> audit.violated, audit.epsilon_lower > 0.4
         (True, True)
-
     """
     if score is not None and not callable(score):
         raise InvalidArgument(
@@ -138,7 +137,10 @@ def prepare(
     detectors: Sequence[str] | None,
     dimension: int,
 ) -> AuditPlan:
-    """Check the arguments of an audit. Raises InvalidArgument; see `audit_mechanism`."""
+    """Check the arguments of an audit, and return them as an `AuditPlan`.
+
+    Raises InvalidArgument, as `audit_mechanism` does.
+    """
     return AuditPlan(
         claim=claim,
         inputs=_inputs_of(inputs, claim, dimension),
@@ -155,7 +157,12 @@ def examine(
     score: Callable[[Any], Any] | None = None,
     draw_pair: DrawPair | None = None,
 ) -> Audit:
-    """Draw outputs on both inputs, and run the detectors; `draw_pair` is as in `Subject`."""
+    """Draw outputs on both inputs, run the detectors of the plan, and return their findings.
+
+    `draw` returns outputs on one input. Raises InvalidArgument if they have different dimensions on
+    the two inputs. `draw_pair` is set for a mechanism that is a command: it draws the outputs of
+    two runs that start at the same time.
+    """
     first, second = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
     if first.shape != second.shape:
         raise InvalidArgument(
@@ -201,7 +208,10 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _read(mechanism: Any, claim: Any, *, batched: bool) -> tuple[Claim, Draw, int]:
-    """The claim, the function that draws outputs, and their dimension (1 if unknown)."""
+    """Return the claim, the function that draws outputs, and their dimension (1 if unknown).
+
+    Raises InvalidArgument if `mechanism` can't be called.
+    """
     is_mechanism = isinstance(mechanism, Mechanism)
     if claim is None and is_mechanism:
         claim = Claim.of(mechanism)
@@ -239,10 +249,10 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
 
 
 def draws_of(mechanism: Mechanism) -> Draw:
-    """A function that draws outputs of `mechanism`, many at once if the noise allows.
+    """Return a function that draws outputs of `mechanism`.
 
-    Draws with independent coordinates are parts of one longer draw, which the code of a release
-    draws and rounds.
+    If the coordinates of the noise are independent, all outputs are drawn at once, as one long
+    vector. The code is the code of a release, with its rounding.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
     family = registered_family(type(noise))
@@ -268,7 +278,7 @@ def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.f
 
 
 def draw_one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
-    """A function that draws many outputs from a mechanism that returns one output per call."""
+    """Return a function that draws many outputs from a mechanism with one output per call."""
     return lambda value, count: np.array([mechanism(value) for _ in range(count)])
 
 

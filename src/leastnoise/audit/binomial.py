@@ -56,6 +56,6 @@ def _lower(successes: int, trials: int, error: Fraction) -> float:
 
 
 def _is_below(p: float, a: int, b: int, error: Fraction) -> bool:
-    """True only if certainly I_p(a, b) <= error."""
+    """True only if I_p(a, b) <= error is proved."""
     with precision(PLAIN_BITS):
         return bool(arb(p).beta_lower(arb(a), arb(b), regularized=True) <= ball(error))

@@ -255,7 +255,8 @@ class Subject:
     """The input of every detector: the claim, two neighbouring inputs and the outputs on them.
 
     `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `error` is the
-    detector's error level. `draw_pair` is set for a mechanism that is a command.
+    largest probability of a false finding by the detector. `draw_pair` is set for a mechanism that
+    is a command: it draws the outputs of two runs that start at the same time.
     """
 
     claim: Claim

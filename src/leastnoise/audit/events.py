@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Feature:
     """A map from outputs to the labels 0 … cells − 1, fixed before the second half is read.
 
-    With `ordered`, unions of neighbouring labels are tried as events. If labelling is slow, only
-    the first `most` outputs are labelled.
+    With `ordered`, unions of neighbouring labels are tried as events, too. Only the first `most`
+    outputs are labelled, if `most` is set because labelling is slow.
     """
 
     name: str
@@ -94,11 +94,12 @@ def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
 def _find_best(
     likely: NDArray[np.int64], other: NDArray[np.int64], feature: Feature, subject: Subject
 ) -> list[tuple[int, tuple[float, NDArray[np.bool_]]]]:
-    """The best unions of labels for each aim, as (aim, (promise, mask of chosen labels)).
+    """The most promising sets of labels, as entries (aim, (promise, mask of the chosen labels)).
 
-    There is one for each order of merging labels. The aims 0 to 3 are the values of ε that `choose`
-    lists; aim 4 is the ratio. `likely` and `other` count the outputs with each label, on the input
-    where the event should be likelier and on the other one.
+    There is an entry for each order of `_orders` and each aim. Aims 0 to 3 stand for the four
+    values of ε in `choose`: the promise predicts p₋ − e^ε q₊. Aim 4 stands for the ratio: the
+    promise predicts ln((p₋ − δ)/q₊). `likely` and `other` count the outputs with each label, on the
+    input where the event should be likelier and on the other input.
     """
     from scipy.special import ndtri  # noqa: PLC0415 (so that `leastnoise --help` stays fast)
 
@@ -139,7 +140,11 @@ def _orders(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """A tested event: `likely` is p₋, `other` is q₊, and the bounds on ε and δ follow from them."""
+    """The result of testing an event: `likely` is p₋, and `other` is q₊.
+
+    `refutes` is True if they refute the claim. `epsilon_lower` and `delta_lower` are the lower
+    bounds on ε and δ that follow.
+    """
 
     event: Event
     likely: float
@@ -208,7 +213,7 @@ def _test_event(event: Event, subject: Subject, level: Fraction) -> Tested:
 
 
 def _would_detect(tested: Sequence[Tested], subject: Subject, level: Fraction) -> str:
-    """A sentence on the smallest ε that would have been found, at the best event."""
+    """A sentence that states the smallest ε that a tested event would have revealed."""
     epsilon, delta = float(subject.claim.epsilon), float(subject.claim.delta)
     detectable: list[tuple[float, float]] = []
     for test in tested:

@@ -121,9 +121,9 @@ def _cut(name: str, score: Score, subject: Subject) -> Feature:
 
 
 def _quantile_indices(size: int) -> NDArray[np.intp]:
-    """Choose the indices of `size` sorted scores at which their range is cut.
+    """The indices, in a sorted array of `size` scores, of the scores at which to cut their range.
 
-    They are about 200 indices at equal distances, and 0, 1, 3, 7, … from either end.
+    These are about 200 indices at equal distances, and the indices 0, 1, 3, 7, … from either end.
     """
     middle = np.linspace(0, size - 1, 200).astype(np.intp)
     ends = (1 << np.arange(max(1, size.bit_length() - 1))) - 1
@@ -263,7 +263,7 @@ def _kind(index: int) -> Feature:
 
 
 def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
-    """Label an output by its position relative to the extreme outputs on either input."""
+    """Label an output by its position relative to the extreme outputs `seen` on each input."""
     finite = [outputs[np.isfinite(outputs)] for outputs in seen]
     ends = [end for part in finite if part.size for end in (part.min(), part.max())]
     cuts = np.unique(np.array(ends))
@@ -278,7 +278,7 @@ def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
 
 
 def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
-    """The steps to try: powers of two, and a step that the outputs on each input show."""
+    """The steps to try: powers of two below the spread, and lattice steps of repeated outputs."""
     every = np.concatenate(seen)
     every = every[np.isfinite(every)]
     if not every.size:

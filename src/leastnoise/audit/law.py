@@ -69,7 +69,7 @@ class ClaimedLaw(ABC):
 
     @property
     def beside(self) -> float:
-        """The largest distance between a value that many outputs have and its two thresholds."""
+        """The largest distance of a threshold from the output next to which it is set."""
         distance = 2.0**-10  # relative to the spread
         return self.spread * distance
 
@@ -78,7 +78,7 @@ class ClaimedLaw(ABC):
         """A lower and an upper bound on P(X <= t), for exact draws X of the claimed noise."""
 
     def distribution(self, t: float) -> tuple[float, float]:
-        """Lower and upper bounds on P(X' <= t) for every number X' within 2^-20 spreads of X."""
+        """Lower and upper bounds on P(X' <= t), whenever |X' − X| is at most 2^-20 spreads."""
         floats = 2.0**-50  # relative rounding of t = u − c, a few times 2^-53
         slack = self.spread * _ROUNDING + abs(t) * floats
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
@@ -86,7 +86,7 @@ class ClaimedLaw(ABC):
     def inverse_above(self, probability: float) -> float:
         """A point u where P(X <= u) > `probability` is certain; inf if the search fails.
 
-        It holds for all numbers within 2^-20 spreads of X, as in `distribution`.
+        The inequality holds as well for every number that differs from X by at most 2^-20 spreads.
         """
         return self._above(
             lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
@@ -95,7 +95,7 @@ class ClaimedLaw(ABC):
     def inverse_below(self, probability: float) -> float:
         """A point u where P(X <= u) < `probability` is certain; −inf if the search fails.
 
-        It holds for all numbers within 2^-20 spreads of X, as in `distribution`.
+        The inequality holds as well for every number that differs from X by at most 2^-20 spreads.
         """
         return -self._above(
             lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)
@@ -155,7 +155,7 @@ class _KnownLaw(ClaimedLaw):
 
     @property
     def beside(self) -> float:
-        """The largest distance, as in `ClaimedLaw`; half a lattice step for noise on a lattice."""
+        """The distance as in `ClaimedLaw`, or half a lattice step for noise on a lattice."""
         return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -262,7 +262,8 @@ class Sample:
 class Centre:
     """Bounds on the centre c of the outputs Y = c + X, minus `anchor`; low > high if no c fits.
 
-    They follow from P(Y − anchor <= ends[0]) <= most and P(Y − anchor <= ends[1]) >= least.
+    They follow from two bounds that counts give: P(Y − anchor <= ends[0]) <= most, and P(Y − anchor
+    <= ends[1]) >= least.
     """
 
     low: float
@@ -285,11 +286,11 @@ class Centre:
 def cut_points(
     outputs: NDArray[np.float64], probabilities: list[float], beside: float
 ) -> list[float]:
-    """Thresholds just above quantiles of the outputs, and just below outputs that many draws share.
+    """Thresholds just above quantiles of the outputs, and just below values that many outputs have.
 
     Each point is halfway from an output to the next distinct one, or at the distance `beside` from
-    it if that is nearer. So neither rounding nor a lattice decides on which side an output lies. An
-    output that many share lies between two points: too large a share there shows that the noise is
+    it if that is nearer. So neither rounding nor a lattice decides on which side an output lies. A
+    value that many outputs have lies between two points. If its share is too large, the noise is
     too small.
     """
     known = np.sort(outputs[np.isfinite(outputs)])
@@ -309,8 +310,8 @@ def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
     """Bounds on the centre c from the outputs' median, if the outputs are c + X.
 
     The first tenth of the outputs chooses one or two points near the median; the other outputs up
-    to these points are counted. Each of the two counts fails its bound with probability at most
-    `error`/2. c is whole if the noise is only added to whole numbers.
+    to these points are counted. Each of the two bounds is wrong with probability at most `error`/2.
+    c is whole if the noise is only added to whole numbers.
     """
     points = cut_points(sample.chosen, [0.5], law.beside)
     if not points:

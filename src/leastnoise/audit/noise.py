@@ -82,8 +82,8 @@ def detect_noise(subject: Subject) -> Finding:
 class _Threshold:
     """A threshold u, and the probability that an output exceeds it, enclosed in two ways.
 
-    `counted` encloses it from the counts, and `claimed` for the claimed noise at any centre that is
-    possible. `u` is stored minus the sample's anchor.
+    `counted` is the enclosure from the counts. `claimed` is the enclosure for the claimed noise at
+    all possible centres. `u` is stored minus the sample's anchor.
     """
 
     u: float
@@ -162,7 +162,7 @@ def _level(error: Fraction, points: int) -> Fraction:
 
 
 def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]:
-    """The sample of each input and coordinate, and the error level of each."""
+    """A sample for each input and coordinate, and the error level for each sample."""
     samples = [
         Sample.of(outputs[:, index], law)
         for outputs in subject.outputs
@@ -172,7 +172,7 @@ def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]
 
 
 def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) -> str:
-    """A sentence on the least violation that is found: a smaller scale, or a thinner tail."""
+    """A sentence that states the least detected violation: a smaller scale or a thinner tail."""
     sizes = tested[0].sample.chosen.size, tested[0].sample.counted.size
     if not law.whole:
         level = min(test.level for test in tested)
@@ -241,7 +241,8 @@ def detect_sensitivity(subject: Subject) -> Finding:
 def _gaps(law: ClaimedLaw, subject: Subject, level: Fraction) -> list[Fraction | None] | str:
     """Lower bounds on the distance of the two centres in each coordinate; None if unknown.
 
-    If the outputs of an input contradict the noise at every centre, a sentence that says so.
+    Returns a sentence instead if the outputs on an input contradict the claimed noise at every
+    centre.
     """
     gaps: list[Fraction | None] = []
     noise = noise_of(subject.claim)
@@ -277,9 +278,9 @@ def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
     """A sentence on the smallest distance beyond Δ that is found with a probability of 99 %.
 
-    The bounds on c vary between audits. Both bounds in each coordinate are taken at their worst,
-    outside which each lies with an equal share of 1 %. The distance is computed in floats, for the
-    report only.
+    The bounds on c vary between audits. So both bounds in each coordinate are replaced by
+    pessimistic values. Each bound is worse than its value with an equal share of 1 % probability.
+    The distance is computed in floats, for the report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(

@@ -40,11 +40,11 @@ _FINER = 0.9  # shares of thinned outputs are tried from 1 down, each 0.9 times 
 def detectable_rate(
     other: float, trials: tuple[int, int], *, epsilon: float, delta: float, level: float
 ) -> float | None:
-    """The smallest p that is found to be too large for (ε, δ)-DP, with a probability of 99 %.
+    """The smallest p that the test detects as too large for (ε, δ)-DP, with probability 99 %.
 
-    p and q are the probabilities of an event on two neighbouring inputs, and q <= `other`. p is
-    found to be too large if p₋ > e^ε q₊ + δ, for the lower bound p₋ and the upper bound q₊ from
-    counts. `trials` are the numbers of trials for p and q. None if no p below 1 suffices.
+    p and q are the probabilities of an event on two neighbouring inputs, and q <= `other`. The test
+    detects it if p₋ > e^ε q₊ + δ, for the lower bound p₋ and the upper bound q₊ from counts.
+    `trials` are the numbers of trials for p and q. None if no p below 1 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -55,10 +55,10 @@ def detectable_rate(
 
 
 def detectable_above(claimed: float, trials: int, *, level: float) -> float | None:
-    """The smallest probability p that is found to be above `claimed`, with probability 99.5 %.
+    """The smallest probability p that counts prove to be above `claimed`, with a chance of 99.5 %.
 
-    It is found if the lower bound on p from `trials` counts exceeds `claimed`. None if no p below 1
-    suffices.
+    They prove it if the lower bound on p from `trials` trials exceeds `claimed`. None if no p below
+    1 suffices.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -72,9 +72,9 @@ def detectable_above(claimed: float, trials: int, *, level: float) -> float | No
 
 
 def detectable_below(claimed: float, trials: int, *, level: float, miss: float) -> float | None:
-    """The largest probability p that is found to be below `claimed`, with probability 1 − `miss`.
+    """The largest p that counts prove to be below `claimed`, with a chance of 1 − `miss`.
 
-    It is found if the upper bound on p from `trials` counts is below `claimed`. None if no number
+    They prove it if the upper bound on p from `trials` trials is below `claimed`. None if no number
     of successes has an upper bound that low.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
@@ -88,10 +88,11 @@ def detectable_below(claimed: float, trials: int, *, level: float, miss: float) 
 def centre_reach(
     law: ClaimedLaw, *, sizes: tuple[int, int], error: Fraction, miss: float
 ) -> tuple[float, float]:
-    """The distances from the centre down and up to its bounds by `law.centre_of`, at their worst.
+    """Pessimistic distances from the true centre down and up to the bounds of `law.centre_of`.
 
-    Each distance is exceeded with probability at most `miss`; it is inf without a bound. `sizes`
-    are the number of outputs that choose the median, and the number that are counted.
+    An audit's distance exceeds each with probability at most `miss`. A distance is inf if the
+    centre may have no bound on that side. `sizes` are the number of outputs that choose the median,
+    and the number that are counted.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -112,12 +113,12 @@ def centre_reach(
 def least_scale(
     law: ClaimedLaw, probabilities: list[float], *, sizes: tuple[int, int], level: Fraction
 ) -> float | None:
-    """The largest factor s < 1 for which the noise sX is refuted with probability >= 99 %.
+    """The largest s < 1 for which an audit refutes the noise sX with probability >= 99 %.
 
     Each threshold u is the outputs' quantile at one of the `probabilities`. Let π = P(Y > u), and p
-    = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be their upper bounds from
-    the counts, at their worst, and Q the quantiles of X. The noise is refuted if s·(Q(1 − π) −
-    Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
+    = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be pessimistic values of
+    their upper bounds from the counts, and Q the quantiles of X. The noise is refuted if s·(Q(1 −
+    π) − Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -142,11 +143,11 @@ def least_scale(
 
 
 def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
-    """Bounds on the probability below the empirical quantile of `size` outputs at `probability`.
+    """Bounds on the true probability below an empirical quantile of `size` outputs.
 
-    Returns (least, probability, most). An output is at most this empirical quantile with a true
-    probability, which varies between audits; it lies outside [least, most] with probability
-    `share`.
+    Returns (least, probability, most). The empirical quantile at `probability` varies between
+    audits, and so does the true probability of an output at or below it. This true probability lies
+    outside [least, most] with probability `share`.
     """
     from scipy.stats import beta  # noqa: PLC0415 (it takes half a second to import)
 
@@ -184,9 +185,10 @@ class Thinned:
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """The tried change with the smallest share that is detected with probability >= 99 %, or None.
+    """The smallest tried change that an audit detects with probability >= 99 %; None if none.
 
-    Larger shares of the same outputs are detected too, as far as the tried shares show.
+    The size of a change is its `share`. Larger shares of the same outputs were detected, too, as
+    far as they were tried.
     """
     best: Thinned | None = None
     law = test.law
@@ -203,8 +205,8 @@ def least_thinning(test: TailTest) -> Thinned | None:
 def _is_found(test: TailTest, thinned: Thinned) -> bool:
     """True if some threshold detects the change with a probability of at least 99 %.
 
-    A threshold, the count above it, the median and the count below it are each taken at their
-    worst, outside which each lies with a probability of a quarter of 1 %.
+    The threshold, the count above it, the median and the count below it vary between audits. Each
+    is replaced by a pessimistic value, and is worse with a probability of a quarter of 1 %.
     """
     law, outputs = test.law, _Outputs(law=test.law, thinned=thinned)
     if not outputs.moved:
@@ -229,7 +231,7 @@ def _shows(test: TailTest, outputs: _Outputs, point: float, *, reach: float, mis
 
 
 def _reach(test: TailTest, outputs: _Outputs, miss: float) -> float:
-    """The distance from the centre down to its lower bound, at its worst; whole, or inf."""
+    """A pessimistic distance from the true centre down to its lower bound; whole, or inf."""
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
     law, counted = test.law, test.sizes[1]

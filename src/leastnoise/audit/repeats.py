@@ -78,9 +78,9 @@ def detect_repeats(subject: Subject) -> Finding:
 class _Test:
     """The counts of a test, which compares the rate of repetitions with a rate by chance.
 
-    `equal` of the `pairs` repeat. A coincidence was counted `expected` times in `trials`; the rate
-    by chance is its probability to the power `power`. With `two_sided`, too few repetitions are a
-    finding too.
+    `equal` is the number of equal pairs among `pairs`. For comparison, `expected` of `trials` pairs
+    coincided by chance; the rate by chance is the probability of such a coincidence to the power
+    `power`. With `two_sided`, too few equal pairs are a finding, too.
     """
 
     name: str
@@ -240,7 +240,7 @@ def _test_differences(subject: Subject) -> Finding | None:
 
 
 def _difference(i: int, j: int, subject: Subject) -> Feature:
-    """Label an output by the difference of coordinates i and j, if that is a frequent value.
+    """Label an output by the difference of its coordinates i and j, if this value is frequent.
 
     All other differences share one label.
     """
@@ -262,7 +262,7 @@ def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
-    """A sentence on the least share of repeated outputs that would have been found."""
+    """A sentence that states the least share of repeated outputs that would have been detected."""
     from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
     runs = [test for test in tests if test.name.startswith("Outputs of ")]

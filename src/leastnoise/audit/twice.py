@@ -44,7 +44,11 @@ _SECONDS = 60.0  # time limit for a process that draws
 
 
 def run_twice(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
-    """Yield the name of each possible pair of runs, and `count` outputs of each run."""
+    """Run the mechanism twice in each way of the table; yield the way's name and the outputs.
+
+    The outputs are a pair of arrays, with `count` outputs of each run. Forks and processes that
+    fail are left out. A command is only run in two processes.
+    """
     value = subject.inputs[0]
     if subject.draw_pair is not None:
         yield "two processes", subject.draw_pair(value, count)

@@ -38,7 +38,7 @@ class SortedAtoms:
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """Sum atoms with masses of P of at most p > 0 and masses of Q of at least q ≥ 0."""
+        """Sum atoms, given upper bounds `p` > 0 on their masses of P, lower bounds `q` ≥ 0 of Q."""
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)
@@ -68,10 +68,10 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
     The 2·`size` + 1 lattice points are −size·step … size·step. p > 0 bounds the atoms' masses of P
     from below, and q > 0 their masses of Q from above. So do the two returned arrays of sums, with
-    one entry per lattice point. Atoms are added in order of decreasing loss until the sum's p/q has
-    fallen to e^loss of a lattice point; the last atom is added in part. So no loss is rounded down
-    to a lattice point, which would cost half a step for each release. Any share of an atom is an
-    atom, too, so the shares need not be exact.
+    one entry per lattice point. Atoms are added in order of decreasing loss until the quotient p/q
+    of the sums has fallen to e^loss of a lattice point. The last atom is split, and the rest of it
+    begins the next sum. So no loss is rounded down to a lattice point, which would cost half a step
+    for each release. Splits need not be exact, as any part of an atom is an atom, too.
     """
     q = np.maximum(q, p * PRECISE)  # keeps losses below ln(1/PRECISE), so that e^loss is a float
     order = np.argsort(-(p / q))
@@ -83,7 +83,7 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
 
 def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    """Merge atoms as `inscribe` says, in floats; three rows with an entry per lattice point.
+    """Merge atoms as `inscribe` does, in floats; return three rows, an entry per lattice point.
 
     The rows are the masses of P, the masses of Q, and bounds on the numbers of summands.
     """

@@ -57,9 +57,9 @@ Part = tuple["LossLattice", int]
 class Convolution:
     """The tilted sum of all losses, computed once: it gives bounds for every ε.
 
-    The bounds are best near the ε for which the tilt was chosen. They hold for the lattices' own δ.
-    If the lattices only bound the true δ from above, the lower bounds say nothing about it, and
-    vice versa.
+    The bounds are best near the ε for which the tilt was chosen. All bounds are on the lattices'
+    own δ. If the lattices only bound the true δ from above, the lower bounds are not bounds on the
+    true δ, and vice versa.
     """
 
     tilt: Fraction
@@ -117,7 +117,7 @@ class Convolution:
 
     @property
     def _start(self) -> Fraction:
-        """The sum of the losses if each loss is the first point of its lattice."""
+        """The smallest possible sum of the losses: each is the first point of its lattice."""
         return sum(
             (law.count * law.lattice.point(0) for law in self.laws),
             Fraction(0),
@@ -237,7 +237,7 @@ def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
 
 
 def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]:
-    """A function of c that approximates Σ k L(c) over all parts in floats, and its slope."""
+    """A function from c to two approximate numbers: Σ k L(c) over all parts, and its slope in c."""
     laws = [
         (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
         for lattice, count in parts
@@ -258,7 +258,7 @@ def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]
 
 
 def _first_tilt(enough: Callable[[float], bool]) -> Fraction:
-    """The smallest tilt c from which on `enough(c)` is True, within 1 %."""
+    """The smallest tilt c with `enough(c)`, within 1 %; larger c must satisfy it, too."""
     low, high = 1e-6, 1.0
     while not enough(high) and high < 1e6:
         low, high = high, 2 * high

@@ -80,9 +80,10 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """A condition for a search: True where f(x) is certainly below 0, and False where it is above.
+    """Return a condition on x: True if f(x) < 0 is certain, and False if f(x) > 0 is certain.
 
-    It is None if the enclosure of f(x) contains 0.
+    It is None, undecided, if the enclosure of f(x) contains 0. A bisection uses it to find a point
+    where f falls through 0.
     """
 
     def below(x: arb) -> bool | None:
@@ -93,7 +94,7 @@ def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
 
 
 def at_most_one(delta: arb) -> arb:
-    """The upper end of `delta`, no more than 1, as an exact number."""
+    """The upper end of `delta`, or 1 if that is smaller, as an exact number."""
     return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 

@@ -156,7 +156,7 @@ class LowerCells:
     origin: Fraction = Fraction(0)
 
     def lattice(self, tilt: float) -> LossLattice:
-        """The same atoms on a lattice; each loss is lowered to a lattice point.
+        """Move each atom down to a lattice point, and return the lattice.
 
         Any origin of the lattice gives a valid lower bound. Lowering the origin by x takes x from
         every loss. An atom that still lies below its own point loses a whole step. The origin is
@@ -259,11 +259,11 @@ def on_best_lattice(
 
 
 def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
-    """Candidates for the fraction of a step by which to move down the lattice of lower cells.
+    """The distances, in steps, by which `on_best_lattice` tries to move down its lattice.
 
-    They are a tiny number, a number for which all cells lie slightly above their points, and two
-    numbers that put one of the two heaviest atoms on a point. An atom between points is mixed with
-    others, which loses more. The caller keeps the best candidate.
+    They are at most about half a step. One is tiny, and one puts all cells slightly above their
+    points. Two others put one of the two heaviest atoms on a point. An atom between points is mixed
+    with others, which loses more. The caller keeps the best candidate.
     """
     tiny = Fraction(1, 2**30)  # steps
     offsets = {tiny, Fraction(1, 2**14)}

@@ -184,7 +184,7 @@ def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
 
 
 def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
-    """The floats mantissa·2^exponent; 0 far below all floats, and ∞ far above."""
+    """The floats mantissa·2^exponent; 0 if the product is too small for a float, ∞ if too large."""
     with np.errstate(over="ignore"):
         deepest, highest = -1100, 1100  # exponents of 2 outside which floats are 0 or infinite
         return np.ldexp(mantissas, np.clip(exponents, deepest, highest).astype(np.int32))

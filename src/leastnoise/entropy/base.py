@@ -46,7 +46,7 @@ class Block:
 
 
 def block_without_estimates(count: int, enclose: Callable[[int, int], arb]) -> Block:
-    """A block without estimates, for which balls decide everything."""
+    """A block of `count` coordinates without float estimates: balls decide every rounding."""
     return Block(
         estimates=np.zeros(count),
         beyond=np.ones(count, dtype=bool),
@@ -61,7 +61,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def draw(self, count: int) -> Block:
-        """The next `count` coordinates."""
+        """Draw the next `count` coordinates of this draw."""
 
 
 @final
@@ -112,7 +112,7 @@ class InverseSurvival(ABC):
 
 
 def nearest_word(probability: arb) -> int:
-    """An integer within 1 of 2^63·probability, proved in balls."""
+    """An integer within 1 of 2^63·probability, near the word of the uniform u = `probability`."""
     words = probability * arb((1, WORD_BITS))
     nearest = (words.mid() + arb(0.5)).floor().unique_fmpz()
     if nearest is None or not abs(words - arb(nearest)) <= 1:
@@ -123,6 +123,6 @@ def nearest_word(probability: arb) -> int:
 
 
 def float_near(number: arb) -> float:
-    """A float within a relative 2^-52 of a number >= 0, proved in balls, or else inf."""
+    """A float within a relative 2^-52 of a number >= 0; inf if the ball is too wide for that."""
     candidate = float(number.mid())
     return candidate if abs(number - arb(candidate)) <= number * arb(2.0**-52) else math.inf

@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 
 def decide(question: Callable[[int], Answer | None]) -> Answer:
-    """The first result of `question(bits)` that isn't None, for increasing numbers of bits.
+    """Call `question(bits)` with more and more bits, and return the first result that isn't None.
 
     `question` is called at a working precision of bits + 64. It must return None unless its result
     is certain. Raises RandomnessError if the result is None at the last precision, too.
@@ -112,14 +112,20 @@ class LazyMagnitude(LazyReal):
 def word_magnitude(
     word: int, quantile: InverseSurvival, entropy: Entropy
 ) -> tuple[LazyMagnitude, int]:
-    """The magnitude and the sign whose first 64 bits are `word`; the lowest bit is the sign."""
+    """The magnitude and the sign (±1) of a draw whose first 64 random bits are `word`.
+
+    The lowest bit of `word` is the sign. Later bits come from `entropy`.
+    """
     uniform = LazyUniform(entropy, prefix=word >> 1, known=WORD_BITS)
     return LazyMagnitude(quantile, uniform), -1 if word & 1 else 1
 
 
 @final
 class CachedReal(LazyReal):
-    """A lazy real shared by all coordinates, enclosed once for each precision."""
+    """A lazy real that caches its enclosures, one for each number of bits.
+
+    Many coordinates can share it, such as a common factor.
+    """
 
     def __init__(self, number: LazyReal) -> None:
         self._number = number

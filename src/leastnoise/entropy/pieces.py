@@ -59,9 +59,9 @@ _BITS = 192  # precision, far more than t_j, ĥ and the floats of curves need
 class UniformPieces:
     """The law of |X|/g as pieces; l_j, r_j, S_j and u are in the notation of this file.
 
-    `ends(j)` are l_j and r_j; `survival(j)` encloses S_j at the current precision, S_0 = 1;
-    `locate(u)` is the j with S_{j+1} < u < S_j, or None if it isn't certain. A table serves the
-    first `tabled` pieces, all of positive probability.
+    `ends(j)` are l_j and r_j. `survival(j)` encloses S_j at the current precision, S_0 = 1.
+    `locate(u)` is the j with S_{j+1} < u < S_j, or None if the ball u doesn't decide j. The first
+    `tabled` pieces have positive probability and may be put into a table of floats.
     """
 
     ends: Callable[[int], tuple[Fraction, Fraction]]
@@ -112,7 +112,10 @@ class Survival:
 
 @final
 class PiecewiseUniform(InverseSurvival):
-    """The function Q of `pieces`: in balls for the first words, and by a table for many words."""
+    """The function Q of `pieces`, in balls, and for many words also by a table of floats.
+
+    The table is only built after many words were looked up.
+    """
 
     def __init__(self, pieces: UniformPieces) -> None:
         self._pieces = pieces
@@ -130,7 +133,7 @@ class PiecewiseUniform(InverseSurvival):
         return ball(right) - ball(right - left) * ((u - far) / (near - far))
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Look up words in the table, or return None before it is built.
+        """Look up words in the table of floats; None as long as the table isn't built.
 
         Whether the table exists changes no released number.
         """
@@ -204,12 +207,12 @@ def _slope(width: Fraction, mass: arb) -> float:
 
 
 def draws_of_pieces(pieces: UniformPieces) -> ScaledDraws:
-    """Draws of a fair sign times a magnitude with these `pieces`."""
+    """A factory of draws: a fair sign times a magnitude whose law has these `pieces`."""
     return ScaledDraws(quantile=PiecewiseUniform(pieces))
 
 
 class PartConstants(NamedTuple):
-    """The constants of a part, as balls at the current precision."""
+    """The constants of a part (see the module's notation), as balls at the current precision."""
 
     bottom: arb
     top: arb
@@ -251,7 +254,7 @@ class PiecewiseRescaled(InverseSurvival):
         return arb("nan")
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """Look up words in the parts; return None for the first few words.
+        """Look up words in tables of floats; None for the first few words, which balls serve.
 
         The choice between floats and balls changes no released number.
         """

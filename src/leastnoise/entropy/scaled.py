@@ -235,14 +235,14 @@ def nearest_positive_float(number: LazyReal) -> float:
 
 @final
 class LazySampler(Sampler):
-    """Draws of `factor` times a new lazy real per coordinate, about a millisecond for each."""
+    """Draws of `factor` times a new lazy real for each coordinate; each takes a millisecond."""
 
     def __init__(self, draw_one: Callable[[], LazyReal], *, factor: Fraction) -> None:
         self._draw_one = draw_one
         self._factor = factor
 
     def draw(self, count: int) -> Block:
-        """The next coordinates, without estimates: all are `beyond`."""
+        """The next `count` coordinates, in a block without float estimates."""
         values = [self._draw_one() for _ in range(count)]
         return block_without_estimates(
             count, lambda index, bits: ball(self._factor) * values[index].enclose(bits)

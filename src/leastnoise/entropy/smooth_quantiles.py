@@ -84,9 +84,9 @@ def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
 
 @cache
 def table(quantile: SmoothQuantile) -> NDArray[np.float64]:
-    """The Taylor coefficients of all cells, shape (7, 2176): row k has the coefficients of order k.
+    """The table of Taylor coefficients, shape (7, 2176): row k has order k, a column is a cell.
 
-    They are in powers of the offset w − middle, in words. The table is built once.
+    The coefficients are for powers of the offset w − middle, in words. The table is built once.
     """
     with precision(128):
         rows = [[float(c) for c in _taylor(quantile, middle)] for middle in cell_middles()]

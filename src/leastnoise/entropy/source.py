@@ -126,7 +126,10 @@ class _KeyStream:
 
 @cache
 def _sources_to_reset_on_fork() -> weakref.WeakSet[SystemEntropy]:
-    """The live sources. The first call registers a hook that resets them in a forked child."""
+    """The set of all live sources, which a forked child resets.
+
+    The first call registers the hook that does so.
+    """
     sources: weakref.WeakSet[SystemEntropy] = weakref.WeakSet()
 
     def reset() -> None:

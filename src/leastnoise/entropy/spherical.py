@@ -52,8 +52,8 @@ _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
 class _RadiusPart(LazyReal):
     """The radius of a part of the coordinates: R√B or R√(1 − B), with B ~ Beta(½, (d−1)/2).
 
-    B = G/(G + H) for independent G ~ Gamma(½) and H ~ Gamma((d−1)/2). `mine` is G for the odd
-    coordinate, or H for the pairs; `other` is the other one.
+    B = G/(G + H) for independent G ~ Gamma(½) and H ~ Gamma((d−1)/2). For the odd coordinate `mine`
+    is G and `other` is H; for the pairs `mine` is H and `other` is G.
     """
 
     def __init__(self, radius: LazyReal, mine: LazyReal, other: LazyReal) -> None:
@@ -130,7 +130,7 @@ class SphericalSampler(Sampler):
 
 @final
 class _Spacings:
-    """The `count` spacings between sorted uniforms on (0, 1); `enclose` refines their ends."""
+    """The `count` spacings between 0, `count` − 1 sorted uniforms on (0, 1), and 1."""
 
     def __init__(self, count: int, entropy: Entropy) -> None:
         self.count = count

@@ -85,7 +85,7 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
 def half_width_of_quotient(
     certificate: Certificate, probability: float, coordinates: tuple[int, int], ratio: float
 ) -> float | None:
-    """The half-width t of E_i − ratio·E_j, where E_i and E_j are errors of one draw.
+    """The half-width t of E_i − ratio·E_j, for the errors E_i and E_j of two numbers of one draw.
 
     P(|E_i − ratio·E_j| <= t) >= probability. `coordinates` are i and j, and ratio >= 0. None if the
     joint law of the errors isn't known.
@@ -114,7 +114,7 @@ def half_width_of_three(
 
 
 def half_widths(certificate: Certificate, probability: float) -> NDArray[np.float64]:
-    """The `half_width` of every coordinate, shape (dimension,).
+    """The half-width of every coordinate's error, as in `half_width`; shape (dimension,).
 
     Raises InvalidArgument unless 0 < probability < 1, NotApplicable if the law of a coordinate
     isn't known.
@@ -151,7 +151,7 @@ def difference_half_width(left: Summed, right: Summed, probability: float) -> fl
     This increases with b, and |X| is stochastically at most the variable that has the value q_i
     with probability u_{i−1} − u_i. The rounding of both numbers is added. For two Gaussians, t is
     less than 5 % above the smallest possible. Raises NotApplicable if the law of a number isn't
-    known.
+    known, and InvalidArgument for a probability that is too close to 1.
     """
     if not 0 < probability < 1 - _LEAST_TAIL:
         expected = f"0 < probability < {1 - _LEAST_TAIL}"
@@ -171,7 +171,7 @@ def difference_half_width(left: Summed, right: Summed, probability: float) -> fl
 def _list_half_widths(
     certificate: Certificate, weights: Mapping[int, float]
 ) -> NDArray[np.float64]:
-    """The half-widths q_i of the noise X of a number, for each tail u_i of _TAILS; the first is 0.
+    """The half-widths q_i of a number's noise X, for each tail u_i in _TAILS; the first is 0.
 
     P(|X| <= q_i) >= 1 − u_i. `weights` sum one or two coordinates to the number. Raises
     NotApplicable if the law of X isn't known.
@@ -225,8 +225,8 @@ def calibrate_to_accuracy(
 
     The half-width of each coordinate is for this `probability`. Sensitivity, geometry, δ, number of
     releases and sampling rate stay the same. ε is accurate to a relative 1e-6, or to the accuracy
-    of the search for a shape; no half-width exceeds `target`. For noise on integers the shape may
-    jump, so that errors grow by a step as ε grows; then smaller ε nearby are tried, too. Raises
+    of the search for a shape; no half-width exceeds `target`. For noise on integers, errors may
+    jump up at an ε where the best shape changes. Then smaller ε nearby are tried, too. Raises
     Refused unless ε lies between 1e-6 and 1,000.
     """
     digits = 9  # significant digits of ε
@@ -237,7 +237,7 @@ def calibrate_to_accuracy(
         return _calibrate_at(certificate, Fraction(f"{math.exp(log_epsilon):.{digits}g}"))
 
     def excess(log_epsilon: float) -> float:
-        """The logarithm ln(target/error), which grows with ε; above 0 if the target is met."""
+        """The logarithm ln(target/error), above 0 if the target is met; it grows with ε."""
         error = _largest(certificate_at(log_epsilon), probability)
         return (math.log(target / error) or _MET) if error else _NO_ERROR
 
@@ -268,7 +268,7 @@ def _out_of_range(log_epsilon: float) -> str:
 
 
 def _rounding_grid(certificate: Certificate) -> float:
-    """The grid, or 0 if rounding to it changes nothing."""
+    """The grid, or 0 if rounding to it changes no value."""
     grid, step = certificate.grid or Fraction(0), certificate.noise.lattice_step
     if step is not None and 0 < grid <= 1:  # the values are integers, and lie on the grid
         return 0.0 if (step / grid).denominator == 1 else float(grid)
@@ -276,9 +276,9 @@ def _rounding_grid(certificate: Certificate) -> float:
 
 
 def _map_factors(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """The factor by which W⁻¹ multiplies a coordinate's noise, and a bound for its rounding.
+    """The factor by which W⁻¹ multiplies a coordinate's noise, and a factor for rounding errors.
 
-    The bound is relative to that factor: √d for noise in R^d. Without a geometry both are 1.
+    The second factor is relative to the first: √d for noise in R^d. Without a geometry both are 1.
     """
     if certificate.geometry is None:
         return 1.0, 1.0
@@ -303,10 +303,10 @@ _SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at m
 @final
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """Equal summands of S: `times` numbers of one draw of noise, each times `coefficient`.
+    """A group of terms of a weighted sum S: `times` numbers of one draw, times `coefficient`.
 
-    Noise in cells of several numbers may depend on each other within a cell. Then `times` counts
-    cells, and each contributes the sum of its numbers times `weights`, in their order.
+    If the noise of several numbers of a cell is dependent, `times` counts cells instead. Then each
+    cell adds `coefficient` times the sum of its numbers, each number times its entry in `weights`.
     """
 
     certificate: Certificate
@@ -316,7 +316,7 @@ class Term:
 
     @property
     def parts(self) -> dict[int, float]:
-        """The nonzero coefficients, by the index of a number in its cell."""
+        """The nonzero factors of a cell's numbers, by the index of the number in its cell."""
         coefficients = {j: self.coefficient * weight for j, weight in enumerate(self.weights)}
         return {j: value for j, value in coefficients.items() if value}
 

@@ -52,7 +52,7 @@ def compose(
 
 
 def mechanism_counts(releases: object) -> tuple[tuple[Mechanism, int], ...]:
-    """Pairs of a mechanism and a count; raises InvalidArgument for anything else."""
+    """Return the pairs of a mechanism and a count. Raise InvalidArgument for anything else."""
     like = "pairs of a mechanism and a count, such as [(mechanism, 12)]"
     pairs = tuple(
         (

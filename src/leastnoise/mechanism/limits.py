@@ -1,4 +1,4 @@
-"""Choose a limit by permute-and-flip, with the law that its certificate states."""
+"""Choose a limit by permute-and-flip; its certificate states the law of the choice."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def choose_limit(
     claim: LimitCertificate, cut_off: Sequence[int], *, entropy: Entropy | None = None
 ) -> int:
-    """Choose a limit; the result is the index of the chosen candidate.
+    """Draw a limit by permute-and-flip, and return the index of the drawn candidate.
 
-    `cut_off` has the number of rows or groups that each candidate cuts off, over all units.
-    `entropy` is for tests.
+    `cut_off` has, for each candidate limit, the number of rows or groups that it cuts off, over all
+    units. Raises ValueError if their number isn't the number of candidates. `entropy` is for tests.
     """
     if len(cut_off) != len(claim.candidates):
         raise ValueError(f"Expected {len(claim.candidates)} numbers, got {len(cut_off)}.")

@@ -65,7 +65,10 @@ class Released:
 
 
 def _prepare_certificate(certificate: Certificate, *, name: str) -> Certificate:
-    """The certificate, verified unless proved in this process, on a grid that its noise allows."""
+    """Return the certificate with a grid: its own, which is checked, or the noise's default grid.
+
+    The certificate is verified first, unless it was proved in this process.
+    """
     hint = "calibrate() returns mechanisms; Certificate.prove() certificates."
     _validate.instance(certificate, Certificate, name=name, like="a Certificate", hint=hint)
     if not certificate.proved:
@@ -159,7 +162,10 @@ class Mechanism:
 
     @property
     def std(self) -> NDArray[np.float64]:
-        """The standard deviation of each coordinate's error before rounding, like `variances`."""
+        """The standard deviation of each coordinate's error before rounding, shape (dimension,).
+
+        Like `variances` it may be a read-only view of one number.
+        """
         if self.certificate.geometry is None and not isinstance(self.noise, VectorNoise):
             return np.broadcast_to(np.sqrt(self.noise.variance), self.noise.dimension)
         return np.sqrt(self.variances)
@@ -201,10 +207,10 @@ class Mechanism:
         """Noise of the same family at the smallest ε for which `accuracy` is at most `half_width`.
 
         Sensitivity, δ and number of releases stay the same; parameters other than the scale are
-        searched again. The ε is in the new certificate, proved as always, and is accurate to a
-        relative 1e-6 (1e-5 if a shape is searched). On integers a shape may jump, so that errors
-        grow by a step as ε grows. Then smaller ε are tried too, down to about half of it in steps
-        of 2 %.
+        searched again. The new certificate states ε, which exceeds the smallest ε by at most a
+        relative 1e-6 (1e-5 if other parameters are searched). For noise on integers, errors may
+        jump up at an ε where the best shape changes. Then smaller ε are tried, too, down to about
+        half of that ε in steps of 2 %.
 
         Args:
             half_width: The largest allowed error, > 0.
@@ -223,7 +229,6 @@ class Mechanism:
             >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1)).at_accuracy(10)
             >>> round(float(noise.certificate.budget.epsilon), 5), noise.accuracy(0.95) <= 10
             (0.29957, array([ True]))
-
         """
         target = _validate.real(half_width, name="half_width")
         if not 0 < target < math.inf:
@@ -273,7 +278,8 @@ class Mechanism:
     def delta(self, *, epsilon: Exact) -> Interval:
         """An interval that contains δ(epsilon), the smallest δ at that ε.
 
-        It is for all releases that the certificate is about; at its ε it is `certificate.delta`.
+        The interval is about all releases of the certificate together. At the certificate's ε it is
+        `certificate.delta`.
 
         Args:
             epsilon: ε >= 0, an exact number.
@@ -283,7 +289,6 @@ class Mechanism:
 
         Raises:
             InvalidArgument: The number is malformed or out of its range.
-
         """
         budget = Budget(epsilon=epsilon, delta="0.5")
         return prove_composed((self.certificate.releases,), budget.epsilon).interval
@@ -306,7 +311,7 @@ class Mechanism:
     def epsilon(self, *, delta: Exact) -> Interval:
         """An interval that contains ε(delta), the smallest ε at that δ.
 
-        It is for all releases that the certificate is about.
+        The interval is about all releases of the certificate together.
 
         Args:
             delta: 0 <= δ < 1, an exact number.
@@ -317,7 +322,6 @@ class Mechanism:
         Raises:
             InvalidArgument: The number is malformed or out of its range.
             NotApplicable: No ε exists, such as for a Gaussian at delta=0.
-
         """
         from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
 
@@ -377,7 +381,8 @@ class Mechanism:
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
         """A lower and an upper bound on the μ² of all releases.
 
-        They differ because the root in an l2 sensitivity is rounded down, and up.
+        They differ because the root in an l2 sensitivity is rounded down, and up. Raises
+        NotApplicable for noise that isn't Gaussian or a mixture of Gaussians, and for samples.
         """
         part = self.certificate.releases
         if self.noise.smoothed_square is None or part.sampling_rate != 1:

@@ -1,4 +1,4 @@
-"""Choose quantiles among public candidates by permute-and-flip, with the law of their certificate.
+"""Choose quantiles among public candidates by permute-and-flip, as their certificate states.
 
 Notation: n is the number of rows, L the rows below a part of a candidate, and E the rows in it. A
 level is a = p/q, a fraction in lowest terms.
@@ -32,12 +32,13 @@ def choose_quantiles(
     unit: int = 1,
     entropy: Entropy | None = None,
 ) -> list[int]:
-    """The index of the chosen candidate for each level of `claim`, in one group.
+    """Draw a candidate for each level of `claim`, for one group; return the candidates' indices.
 
     `counts` has an integer for each candidate: its rows, counted in fractions 1/`unit` of a row.
-    Each candidate is cut into `claim.parts` parts, over which its rows are spread evenly, and a
-    draw chooses a part. If draws are nested, the later draws below and above an earlier quantile
-    each get half of the rows of the part that it chose. So a row's share depends on no other row.
+    Raises ValueError for another number of counts. Each candidate is cut into `claim.parts` parts,
+    over which its rows are spread evenly, and a draw chooses a part. If draws are nested, the later
+    draws below and above an earlier quantile each get half of the rows of the part that it chose.
+    So a row's share depends on no other row.
 
     Indices don't decrease as levels increase: independent draws are sorted. `entropy` is for tests.
     """
@@ -59,7 +60,7 @@ def choose_quantiles(
 
 
 def scores(masses: Sequence[int], level: Fraction) -> list[int]:
-    """The score of each part: its distance in rows from the quantile at `level`, times q.
+    """The score of each part, a penalty: its distance in rows from the level's quantile, times q.
 
     It is q·max(0, L − an, an − L − E), an integer, and 0 for a part that contains the quantile.
     `masses` has the rows in each part.
@@ -78,9 +79,10 @@ def _masses_between(
     choices: Sequence[Choice],
     chosen: dict[int, int],
 ) -> tuple[int, list[int]]:
-    """The first part that a draw may choose, and the rows in each part from there to the last.
+    """The index of the first part that a draw may choose, and the rows in each allowed part.
 
-    The rows of a part are halved once for each earlier draw that chose it.
+    The allowed parts are consecutive. The rows of a part are halved once for each earlier draw that
+    chose it.
     """
     first = 0 if choice.below is None else chosen[choice.below]
     last = len(masses) - 1 if choice.above is None else chosen[choice.above]
@@ -114,12 +116,12 @@ def _list_ancestors(choice: Choice, choices: Sequence[Choice]) -> set[int]:
 
 
 def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:
-    """The index of the chosen candidate for each level, from noisy counts of the candidates.
+    """Estimate the candidate at each level's quantile from noisy counts; return its index.
 
     D_g is the noisy number of rows at the first g candidates, minus level·`total`. The chosen
     candidate is the first g with D_g >= 0 after isotonic regression of D. The regression follows
-    from sums: g is the first index at which the sum of all D before g is smallest, and the last
-    candidate if the sum is smallest after all of them. `counts` are noisy, one for each candidate,
+    from sums: g is the first index for which the sum of all D before it is smallest. If the sum of
+    all D is the smallest, g is the last candidate. `counts` has a noisy count for each candidate,
     and `total` is their noisy sum. A negative `total` counts as 0, so that indices don't decrease
     as levels increase.
     """
@@ -141,13 +143,13 @@ def read_interval(
     total: int,
     index: int,
 ) -> tuple[int, int]:
-    """The indices of the first and the last candidate that the noise doesn't rule out.
+    """The indices of the first and last candidate of a 95 % confidence interval for a quantile.
 
-    D_g is as in `read_quantiles`. `half_widths` has an entry h_g for g = 0 … len(counts): by
-    symmetry the error of D_g exceeds h_g to one side with a probability of at most 2.5 %. The g-th
+    D_g is as in `read_quantiles`. `half_widths` has an entry h_g for g = 0 … len(counts). By
+    symmetry, the error of D_g exceeds h_g to one side with a probability of at most 2.5 %. The g-th
     candidate stays if D_g >= −h_g and D_{g−1} <= h_{g−1}. For a true quantile both hold with a
-    probability of at least 95 %, whatever the rows are. The published candidate, `index`, stays
-    too.
+    probability of at least 95 %, whatever the rows are. The published candidate, `index`, always
+    stays.
     """
     sums = np.array([0, *accumulate(counts)], dtype=np.float64) - float(level) * total
     possible = np.flatnonzero((sums[1:] >= -half_widths[1:]) & (sums[:-1] <= half_widths[:-1]))
@@ -163,12 +165,12 @@ def read_interval(
 
 
 def index_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
-    """Draw the index i at which E_i − penalties[i] is largest, E_i independent exponentials.
+    """Draw the index i with the largest E_i − penalties[i], for independent exponentials E_i.
 
     There is at least one candidate. A word of 64 bits is drawn for each. Floats with a proved error
     exclude candidates that certainly aren't the largest. Balls decide between the others, with more
-    bits until one certainly is the largest. How often more bits are needed depends on chance, and
-    slightly on the penalties.
+    bits until one certainly is the largest. The number of bits, and so the running time, depends on
+    chance and slightly on the penalties.
     """
     words = entropy.words(len(penalties)) >> np.uint64(1)
     contenders = _contenders(words, np.array([float(penalty) for penalty in penalties]))

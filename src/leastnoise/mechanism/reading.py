@@ -48,7 +48,10 @@ def as_exact(values: Values) -> Plain:
 
 
 def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
-    """Convert an array of objects of the types `kinds` to floats or int64; None if that rounds."""
+    """Convert an array of objects to floats or int64; None if that would round a value.
+
+    `kinds` are the types of the objects.
+    """
     if all(issubclass(kind, float) for kind in kinds):
         return array.astype(np.float64)
     if all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds):
@@ -73,7 +76,7 @@ def _array_of(values: Values) -> NDArray[Any]:
 
 
 def _is_deep(values: Any) -> bool:
-    """True if lists are nested three deep: numpy would loop on a list that contains itself."""
+    """True if lists are nested at least three deep, which is refused."""
     inner = (
         item
         for inner_list in values
@@ -93,7 +96,7 @@ _NUMBERS: tuple[type, ...] = (
 
 
 def _is_number(kind: type) -> bool:
-    """True if objects of that type are exact numbers here; bools count as 0 and 1."""
+    """True if objects of type `kind` are accepted as exact numbers; bools count as 0 and 1."""
     if issubclass(kind, np.timedelta64):  # a subclass of numpy's integers
         return False
     return issubclass(kind, _NUMBERS)

@@ -89,7 +89,7 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
 
 
 def is_power_of_two(number: Fraction) -> bool:
-    """True if `number` is 2^m for an integer m."""
+    """True if `number` is 2^m for an integer m, which may be negative."""
     top, bottom = number.numerator, number.denominator
     return number > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0
 
@@ -162,7 +162,10 @@ class PreparedNoise:
     """
 
     def __init__(self, noise: Noise, grid: Fraction, *, geometry: Geometry | None = None) -> None:
-        """Check the grid; raises like `add_noise`, and NotApplicable without an exact sampler."""
+        """Prepare the noise.
+
+        Raise InvalidArgument for a refused grid, NotApplicable without a sampler.
+        """
         check_grid(grid, noise)
         self._noise, self._geometry, self._exponent = noise, geometry, exponent_of(grid)
         self._dimension = geometry.dimension if geometry else noise.dimension
@@ -191,7 +194,7 @@ class VectorDraw:
         self.left = noise.dimension
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
-        """Add noise to `values`, the next coordinates of the vector; raises like `add_noise`."""
+        """Add noise to the next coordinates of the vector, `values`; raises like `add_noise`."""
         exact_values = _read(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:
@@ -206,7 +209,7 @@ class VectorDraw:
 
 
 def _add_on_grid(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.float64]:
-    """Add the next coordinates X of the sampler's draw: g·round((values + X)/g), flat."""
+    """Return g·round((values + X)/g), flat, where X are the next coordinates of the draw."""
     steps = round_sums(sampler, exponent, values)
     return np.ldexp(steps.astype(np.float64), exponent)
 
@@ -223,8 +226,8 @@ def round_sums(
 ) -> NDArray[np.int64]:
     """The integers round(v/2^exponent + x) for all values v: the exact core of `add_noise`.
 
-    x is the noise in grid steps, from the sampler. The result has shape (number of values,). An
-    integer that may be beyond ±2^62 is passed through `fit`, which clips by default.
+    x is the noise in grid steps, from the sampler. The result has shape (number of values,). `fit`
+    maps an integer that may be beyond ±2^62 to an int64; by default it clips.
     """
     split = splitter(values, exponent)
     size = flat(values).size
@@ -236,7 +239,7 @@ def round_sums(
 
 
 def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArray[np.int64]:
-    """Round the sums of one block: the integers n + round(f + x), n the wholes of `part`."""
+    """Round the sums of one block: return n + round(f + x), where n are the integers of `part`."""
     y = np.add(block.estimates, part.fraction, out=block.estimates)
     nearest = np.rint(y)
     distance = np.subtract(y, nearest, out=y)  # exact: below 2^52 both are multiples of ulp(ŷ)
@@ -257,14 +260,14 @@ def _tau(block: Block) -> float:
 
     y = f + x and ŷ = fl(f̂ + x̂): |x̂ − x| <= error; |f̂ − f| <= 2^-52; the sum rounds by at most
     2^-53·(reach + 1); 1/2 − τ rounds by at most 2^-54. Their total is below error + 2^-53·(reach +
-    4), and 1.001 covers the rounding of that. From reach = 2^52 on, where rint would be
-    meaningless, τ >= 1/2: nothing passes.
+    4), and 1.001 covers the rounding of that. From reach = 2^52 on, floats have no fractions to
+    round. There τ >= 1/2, so balls decide every entry.
     """
     return 1.001 * (block.error + 2.0**-53 * (block.reach + 4))
 
 
 def _round_exactly(block: Block, part: Split, index: int) -> int:
-    """Round one coordinate's sum, the integer n + round(f + x), decided in balls."""
+    """Return the integer n + round(f + x) for one coordinate, decided in balls."""
     carry, fraction = divmod(part.exact(index) + Fraction(1, 2), 1)
 
     def question(bits: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Select the largest candidates by repeated permute-and-flip, with the law of their certificate."""
+"""Select the largest candidates by repeated permute-and-flip, as their certificate states."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def select_largest(
     claim: SelectionCertificate, scores: Sequence[int], *, entropy: Entropy | None = None
 ) -> list[int]:
-    """The indices of the selected candidates, in the order of the rounds.
+    """Draw the selected candidates, one in each round, and return their indices in this order.
 
-    `scores` has the exact number of units in each candidate. Every round draws an exponential for
-    each remaining candidate, so that equal scores are ordered by their exponentials alone.
-    `entropy` is for tests.
+    `scores` has the exact number of units in each candidate. Every round draws a fresh exponential
+    for each remaining candidate, which also breaks ties. Raises ValueError for another number of
+    scores. `entropy` is for tests.
     """
     if len(scores) != claim.candidates:
         raise ValueError(f"Expected {claim.candidates} scores, got {len(scores)}.")

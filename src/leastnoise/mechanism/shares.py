@@ -79,7 +79,7 @@ class SharedDraw:
     def in_parts(
         cls, certificate: Certificate, grid: Fraction, sizes: Sequence[int]
     ) -> list[SharedDraw]:
-        """Draw S once, or the lengths of all parts; return an entry for each part.
+        """Draw the shared factor, or the lengths of all parts; return a `SharedDraw` for each part.
 
         `sizes` are the parts' numbers of coordinates, each at least 1. Raises NotApplicable for a
         geometry, and for laws of neither kind: mixtures, and noise in the shape of a body.

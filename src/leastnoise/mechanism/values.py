@@ -30,7 +30,10 @@ FILL = "Fill it first: values.filled(0)."
 
 
 def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
-    """The numerators as an array; checks their type, never a value."""
+    """Return the numerators as an array. Raise InvalidArgument unless they are int64.
+
+    Only the type is checked, never a value.
+    """
     if isinstance(numerators, np.ma.MaskedArray):
         raise unknown_type("a masked array", name=name, hint=FILL)
     array = np.asarray(numerators)
@@ -65,8 +68,8 @@ class ScaledIntegers:
 class Split:
     """Values in grid steps, v/g = n + f: integers `whole`, and fractions f.
 
-    `exact(i)` is the exact f of value i. If |whole| < 2^61, |f| <= 1 and `fraction` is within 2^-52
-    of f. For ±inf v/g is ±2^61, and for NaN 0.
+    `exact(i)` is the exact f of value i, and `fraction` has floats near f. If |whole| < 2^61, |f|
+    <= 1 and `fraction` is within 2^-52 of f. For ±inf v/g is ±2^61, and for NaN 0.
     """
 
     whole: NDArray[np.int64]
@@ -176,7 +179,7 @@ class Rationals:
 class Shifted:
     """Values plus exact shifts in grid steps, one shift for each run of consecutive values.
 
-    `shifts[j]` is added to the values up to index `ends[j]` − 1 that no earlier shift applies to.
+    `shifts[j]` is added to the values from index `ends[j − 1]` (0 for j = 0) to `ends[j]` − 1.
     """
 
     values: Plain
@@ -189,7 +192,7 @@ ExactValues = Plain | Shifted
 
 
 def unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidArgument:
-    """The error for an unknown type; it never shows a value."""
+    """The error for values of an unknown type, called `what`; it never shows a value."""
     return InvalidArgument(
         name=name,
         value=what,
@@ -237,14 +240,14 @@ def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
 
 
 def steps_of(item: object, exponent: int) -> Fraction:
-    """The quotient item/2^exponent; NaN counts as 0, and ±inf as ±2^61."""
+    """The number `item` in steps of 2^exponent; NaN counts as 0, and ±inf as ±2^61 steps."""
     if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
         return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
     return _fraction_of(item) / Fraction(2) ** exponent
 
 
 def all_steps(values: Plain, exponent: int) -> list[Fraction]:
-    """The quotients v/2^exponent of all values v, flat, with NaN and ±inf as in `steps_of`."""
+    """All values in steps of 2^exponent, as a flat list; NaN counts as 0, and ±inf as ±2^61."""
     if isinstance(values, ScaledIntegers):
         return [value / Fraction(2) ** exponent for value in fractions_of(values)]
     return [steps_of(item, exponent) for item in flat(values).reshape(-1).tolist()]
@@ -303,7 +306,10 @@ def flat(values: ExactValues) -> NDArray[Any]:
 
 
 def _shifted_splitter(split: Callable[[slice], Split], values: Shifted) -> Callable[[slice], Split]:
-    """The splitter of the shifted values, clipped at ±2^61 steps."""
+    """The splitter of shifted values; sums beyond ±2^61 steps are clipped.
+
+    `split` is the splitter of the values without the shifts.
+    """
     # |whole| <= 2^61, so the sum with a shift beyond ±2^62 is clipped in any case
     wholes = [
         max(-2 * LARGEST_STEPS, min(2 * LARGEST_STEPS, round(shift_value)))

@@ -34,9 +34,9 @@ _ROOM = BLOCK.bit_length()  # 2^_ROOM >= BLOCK + 2
 
 
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
-    """The vector W·values, to be rounded on the grid 2^exponent.
+    """The exact vector W·values, which is then rounded to the grid 2^exponent.
 
-    Values beyond ±2^61 steps, where the fast sums end, are computed one by one.
+    If a value is beyond ±2^61 steps, slower exact arithmetic replaces the fast sums.
     """
     if isinstance(geometry, CellGeometry):
         return values
@@ -118,7 +118,7 @@ def _whole_sum(values: NDArray[np.int64]) -> int:
 
 
 def _divide_by_power(number: int, shift: int) -> Fraction:
-    """The quotient number/2^shift, exactly."""
+    """The exact quotient number/2^shift."""
     return Fraction(number, 1 << shift) if shift >= 0 else Fraction(number << -shift)
 
 

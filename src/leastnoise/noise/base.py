@@ -55,14 +55,15 @@ BOUNDED = "delta=0 is impossible for noise of bounded range"
 class Noise(ABC):
     """A centred noise law on R^dimension; frozen, compared by value.
 
-    `norm` is the norm in which the length of a shift is measured; "integer" stands for shifts of
-    integers, and "body" for a gauge. `parameter_kinds` maps the names of the parameters other than
-    scale and dimension to their types: a Fraction, an int, a tuple or a shape.
+    `norm` is the norm in which the length of a shift is measured. It is "integer" for shifts by
+    integers, and "body" if the length is the gauge of a body. `parameter_kinds` maps the names of
+    the parameters other than scale and dimension to their types: a Fraction, an int, a tuple or a
+    shape.
 
     A family is offered for `least_dimension` to `most_dimension` coordinates; `too_few` and
     `too_many` are the reasons why it isn't offered for fewer or more. `without_delta` is the reason
-    why it isn't offered for delta=0; "" if it is. Among the parameters that are lists, a user may
-    set only those in `lists_to_set`.
+    why the family isn't offered for delta=0, or "" if it is offered. Among the parameters that are
+    lists, a user may set only those in `lists_to_set`.
 
     Args:
         scale: Multiplies the noise; exact: a str or a float is the decimal that it prints.
@@ -106,7 +107,7 @@ class Noise(ABC):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """`why_not` for checked arguments."""
+        """The result of `why_not`, for arguments that are already checked."""
         if dimension < cls.least_dimension:
             return cls.too_few
         if dimension > cls.most_dimension:
@@ -146,7 +147,10 @@ class Noise(ABC):
 
     @classmethod
     def _parameters(cls, parameters: object, names: Sequence[str]) -> dict[str, Any]:
-        """The parameters as a dict; raises InvalidArgument for an unknown or a missing name."""
+        """Return the parameters as a dict.
+
+        Raise InvalidArgument for an unknown or a missing name.
+        """
         values = _validate.table(parameters, name="parameters")
         for name in values:
             _validate.one_of(name, names, name="parameters")
@@ -288,14 +292,14 @@ class Noise(ABC):
 
 
 def needs_norm(norm: Norm) -> str:
-    """The reason why a law in this norm can't serve a sensitivity that is stated in other norms."""
+    """The reason why a family can't serve a sensitivity without a bound in its `norm`."""
     if norm == "integer":
         return "it needs a query of whole numbers, declared as such"
     return f"it needs a sensitivity in the {norm} norm"
 
 
 def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
-    """`scale` as a Fraction; raises InvalidArgument unless 1e-140 <= scale <= 1e140."""
+    """Return `scale` as a Fraction. Raise InvalidArgument unless 1e-140 <= scale <= 1e140."""
     number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
@@ -307,7 +311,10 @@ def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
 
 
 def dimension_of(dimension: int, *, name: str = "dimension", record: Noise) -> int:
-    """`dimension`; raises InvalidArgument unless the family of `record` offers it."""
+    """Return `dimension` as an int.
+
+    Raise InvalidArgument unless the family of `record` has laws of this dimension.
+    """
     least, most = record.least_dimension, record.most_dimension
     if type(dimension) is int and least <= dimension <= most:
         return dimension  # a fast path, as a search makes thousands of laws

@@ -26,8 +26,8 @@ class VectorNoise(Noise):
     """Noise whose coordinates may have different laws.
 
     `variance` and `mean_abs` are means over the coordinates. `form` is the name of the parameter
-    that states the possible shifts, such as "body". Laws are `purely_private` (ε-DP at δ = 0),
-    except for laws of bounded range, some of whose losses are infinite.
+    that states the possible shifts, such as "body". `purely_private` is True for laws that are ε-DP
+    at δ = 0, and False for laws of bounded range, some of whose losses are infinite.
     """
 
     norm: ClassVar[Norm] = "body"
@@ -37,14 +37,18 @@ class VectorNoise(Noise):
     @classmethod
     @abstractmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | OneSided | Rows | None:
-        """The body or set on which a law that hides `sensitivity` is built; None if unknown."""
+        """The body, or other set, from which a law that hides `sensitivity` is made.
+
+        It is the value of the parameter `form`; None if it isn't known.
+        """
 
     @abstractmethod
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True only if every shift of `sensitivity` is proved to move the law by at most one step.
+        """True only if no shift of `sensitivity` has a loss above `largest_loss`, by proof.
 
-        One step changes the gauge of a value by at most 1/scale, or both gauges of a two-sided law.
-        `largest_loss` is the privacy loss of one step.
+        The proof is that a shift changes the gauge of every value by at most 1/scale, or each of
+        the two gauges of a two-sided law. If `purely_private` is False, `largest_loss` bounds the
+        finite losses only.
         """
 
     @property
@@ -95,7 +99,7 @@ class VectorNoise(Noise):
     @classmethod
     @abstractmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
-        """The reason why `form_of` is None."""
+        """The reason, as text, why `form_of` returns None for `sensitivity`."""
 
     @property
     @abstractmethod
@@ -145,7 +149,7 @@ class BodyNoise(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | None:
-        """The hull of all shifts, as the body of the law."""
+        """The hull of all shifts, as the body of the law; None if it isn't known."""
         return sensitivity.body(dimension=dimension)
 
     @classmethod
@@ -159,7 +163,7 @@ class BodyNoise(VectorNoise):
 
     @abstractmethod
     def _radial(self, order: int) -> float:
-        """The moment E ρ^order of the gauge in scales, ρ = N(X)/scale, for order 1 or 2."""
+        """The moment E ρ^order, for order 1 or 2, where ρ = N(X)/scale."""
 
     @property
     def variances(self) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ class Share:
 
 
 def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
-    """One of `count` shares of `noise`.
+    """The share of `noise` that each of `count` clients draws and adds.
 
     Raises NotApplicable unless the sum of shares is proved to have the law.
     """
@@ -82,7 +82,7 @@ def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
 
 
 def has_quantiles(noise: Noise) -> bool:
-    """True if `find_quantile` knows the law of each coordinate."""
+    """True if `find_quantile` serves this law."""
     family = registered_family(type(noise))
     known = family.part("knows_quantiles")
     return family.quantile is not None and (known is None or known(noise))
@@ -91,8 +91,8 @@ def has_quantiles(noise: Noise) -> bool:
 def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> float:
     """The t with P(|X_i| <= t) = probability, i = coordinate: a quantile of the absolute value.
 
-    It is accurate to about 1e-10. All coordinates are alike, except for noise that serves several
-    queries of a release together. Raises InvalidArgument unless 0 < probability < 1.
+    It is accurate to about 1e-10. `coordinate` matters only for `VectorNoise`; the coordinates of
+    other noise all have one law. Raises InvalidArgument unless 0 < probability < 1.
 
     >>> from leastnoise.noise.classic.law import Gaussian
     >>> round(find_quantile(Gaussian(scale=1), 0.95), 6)

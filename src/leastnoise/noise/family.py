@@ -31,7 +31,9 @@ Part = str | Callable[..., Any]
 @final
 @dataclass(frozen=True, kw_only=True)
 class OwnLosses:
-    """Functions that put a family's losses on a lattice, more tightly than δ(ε) alone allows.
+    """A family's functions that compute lattices of its privacy losses, for tight composition.
+
+    Lattices that are derived from δ(ε) alone bound the losses less tightly.
 
     Args:
         upper: Returns a `LossLattice` (balls/losses.py), from the law, a shift, a step and the
@@ -253,7 +255,7 @@ def _is_part(part: object, name: str) -> bool:
 
 
 def check_law(law: object) -> None:
-    """Raise InvalidArgument unless `law` is a class of noise laws."""
+    """Raise InvalidArgument unless `law` is a subclass of `Noise`."""
     if not (isinstance(law, type) and issubclass(law, Noise)):
         raise InvalidArgument(
             name="law", value=show_value(law), expected="law to be a subclass of Noise"
@@ -261,16 +263,17 @@ def check_law(law: object) -> None:
 
 
 def laws_served(part: Callable[..., Any]) -> tuple[type[Any], ...]:
-    """The classes of laws that a function serves, from its first parameter's annotation.
+    """Return the classes of laws that a function accepts, from its first parameter's annotation.
 
-    It is (object,), for any law, if the annotation is missing, isn't a law or can't be evaluated.
+    The result is (object,), which stands for any law, if the annotation is missing, isn't a law or
+    can't be evaluated.
     """
     return _laws_annotated(part) if isinstance(part, Hashable) else (object,)
 
 
 @cache  # parts are asked for at every proof of a search
 def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
-    """`laws_served` for a hashable function."""
+    """The result of `laws_served`, cached; `part` must be hashable."""
 
     def annotated() -> None: ...
 
@@ -287,7 +290,10 @@ def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
 
 @cache
 def _import_object(path: str) -> Any:
-    """The object at the import path; None if it is missing. Other import errors are raised."""
+    """Return the object at an import path, or None if the path leads to no object.
+
+    Other import errors are raised.
+    """
     module, name = path.split(":")
     try:
         return getattr(import_module(module), name, None)

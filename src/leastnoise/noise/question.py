@@ -33,7 +33,7 @@ from leastnoise.noise.base import Noise
 def _check_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
 ) -> Neighbours | None:
-    """The relation that is `stated`; add-remove if the record is of Poisson samples.
+    """Return the `stated` neighbour relation, or add-remove for a `record` of Poisson samples.
 
     Raises InvalidArgument if `stated` is neither None nor a known relation; `name` is the
     argument's name. Raises NotApplicable for Poisson samples with another relation.
@@ -53,10 +53,11 @@ class Releases:
     `neighbours` is the relation for which the shifts are stated; None leaves it to the user who
     stated the sensitivity.
 
-    A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε.
-    Several of them, with different noise and shifts, can be proved together. `shifts` bounds, from
-    outside and from inside, the shifts that the noise must hide before a geometry maps it. If one
-    release has several draws, each draw counts as a composition.
+    A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε. A
+    proof may cover several `Releases` together, with different noise and shifts. `shifts` bounds
+    the shifts that the noise itself must hide, from outside and from inside. If a geometry maps the
+    noise linearly, these are shifts before that map. If one release has several draws, each draw
+    counts as a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
@@ -68,7 +69,7 @@ class Releases:
     )
 
     def times(self, count: int) -> Releases:
-        """The same releases, `count` times as many."""
+        """These releases, with `count` times as many compositions."""
         return replace(self, compositions=self.compositions * count)
 
 
@@ -86,7 +87,7 @@ class ProvedDelta:
 
     @classmethod
     def within(cls, enclosure: arb) -> Self:
-        """The statement that δ(ε) lies in the ball `enclosure`."""
+        """State that δ(ε) lies in the ball `enclosure`."""
         return cls(lower=enclosure, upper=enclosure)
 
     @property
@@ -139,7 +140,7 @@ class Loss(StrEnum):
 
     @classmethod
     def named(cls, name: str) -> Loss:
-        """The loss called `name`; raises InvalidArgument for another word."""
+        """Return the loss called `name`. Raise InvalidArgument for an unknown name."""
         return cls(_validate.one_of(name, tuple(cls), name="loss"))
 
     def of(self, noise: HasErrors) -> float:
@@ -152,18 +153,18 @@ class Loss(StrEnum):
 class Question:
     """The task of a search: find the noise of least loss for a query of `dimension` numbers.
 
-    All of `sensitivities` hold for the query; the search through one family is about one of them.
-    With a `geometry` the noise goes through its map. The `budget` is for all `compositions`
-    releases together, each of a Poisson sample if `sampling_rate` < 1. The `loss` is the expected
-    error of one release. Parameters other than the scale minimise it, unless a family's source
-    prescribes them. `fixed` has the parameters that the user has set (numbers, and tuples of
-    numbers). `stated_neighbours` are the neighbours if neither the sensitivity nor sampling fixes
-    them.
+    All of `sensitivities` hold for the query; the search in one family uses one of them. With a
+    `geometry`, the published noise is a linear map of the drawn noise. The `budget` is for all
+    `compositions` releases together, each of a Poisson sample if `sampling_rate` < 1. The `loss` is
+    the expected error of one release. Parameters other than the scale minimise it, unless a
+    family's source prescribes them. `fixed` has the parameters that the user has set (numbers, and
+    tuples of numbers). `stated_neighbours` is the neighbour relation if neither the sensitivity nor
+    sampling fixes it.
 
     The subject of a proof is another record, `Releases`: it has noise, and no budget.
 
-    The functions `fit` and `several` of a `Family` get the question about the noise itself, from
-    `behind_geometry`. They return the law for a worst shift of 1 in the family's norm. So the
+    The functions `fit` and `several` of a `Family` get the question that `behind_geometry` returns,
+    about the drawn noise. They return the law for a worst shift of 1 in the family's norm. So the
     length of shifts only matters for noise on the integers, and the set of shifts only for noise in
     the shape of a body.
     """
@@ -180,13 +181,13 @@ class Question:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The sensitivity of a question that has only one."""
+        """The only sensitivity of the question. Raises ValueError if there are several."""
         (sensitivity,) = self.sensitivities
         return sensitivity
 
     @property
     def noise_dimension(self) -> int:
-        """The number of coordinates of the noise, before the geometry's map."""
+        """The number of coordinates of the drawn noise, before a geometry maps it."""
         return self.geometry.noise_dimension if self.geometry else self.dimension
 
     @property
@@ -195,18 +196,28 @@ class Question:
         return self.compositions == 1 and self.sampling_rate == 1
 
     def radius(self, norm: Norm) -> Fraction | None:
-        """The smallest radius in that norm that one of `sensitivities` implies; None if unknown."""
+        """The smallest bound on the length of a shift that one of `sensitivities` implies.
+
+        The length is in `norm`. None if none of the sensitivities implies a bound.
+        """
         radii = (
             sensitivity.radius(norm, dimension=self.dimension) for sensitivity in self.sensitivities
         )
         return min((radius for radius in radii if radius is not None), default=None)
 
     def through(self, sensitivity: Sensitivity, geometry: Geometry | None) -> Question:
-        """This question with one of its sensitivities, and noise that goes through `geometry`."""
+        """This question with only this `sensitivity`, for noise that `geometry` maps linearly.
+
+        None stands for noise that isn't mapped.
+        """
         return replace(self, sensitivities=(sensitivity,), geometry=geometry)
 
     def behind_geometry(self, shifts: Sensitivity) -> Question:
-        """The question for the noise itself, which has to hide `shifts` in every draw."""
+        """The question about the drawn noise, before the geometry's map.
+
+        The noise has to hide `shifts` in every draw. If a unit affects several draws of a release,
+        each draw counts as a composition.
+        """
         if self.geometry is None:
             return self
         return replace(
@@ -218,7 +229,7 @@ class Question:
         )
 
     def one_at(self, budget: Budget) -> Question:
-        """The question for one release of all rows whose noise meets `budget` on a sample of them.
+        """The question about one release of all rows whose noise meets `budget` on a sample.
 
         If δ is so large that one sample needs no noise but `compositions` samples do, the result is
         only a start for a search. Raises Refused if even all samples together need no noise.

@@ -33,8 +33,8 @@ GROUP = "leastnoise.families"
 def family_named(name: str) -> type[Noise]:
     """The law class of the family called `name`.
 
-    Raises InvalidArgument, with the nearest name, for an unknown family. Raises NotRegistered if an
-    entry point of that name leads to no such family.
+    Raises InvalidArgument, with the nearest name, for an unknown name. Raises NotRegistered if an
+    installed package announces a family of this name, but doesn't provide it.
     """
     if isinstance(name, str) and name not in FAMILIES:
         _register_installed(name=name)
@@ -84,7 +84,11 @@ def _laws() -> tuple[type[Noise], ...]:
 
 
 def _register_installed(*, name: str | None = None) -> None:
-    """Register families from entry points of installed packages: all, or one called `name`."""
+    """Register the families that installed packages announce as entry points.
+
+    These are all such families, or only the family called `name`. Raises NotRegistered if an entry
+    point can't be imported, or if its law has another name.
+    """
     for entry in _installed():
         if entry.name in FAMILIES or name not in {None, entry.name}:
             continue
@@ -119,7 +123,10 @@ def registered_family(family: type[Noise]) -> Family:
 
 
 def part_of(family: type[Noise], name: str) -> Any:
-    """The function of `family` called `name`; raises NotRegistered if it is missing."""
+    """The function `name` of the record of `family`, such as "proof".
+
+    Raises NotRegistered if the family has no such function.
+    """
     part = registered_family(family).part(name)
     if part is None:
         raise NotRegistered(family=family.name, table=__name__, why=f"it has no {name}")

@@ -48,7 +48,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N]:
-        """Two close points: the condition fails at the first, and holds at the second.
+        """Return two close points: the condition fails at the first, and holds at the second.
 
         The condition isn't evaluated at the given ends. The search stops early where the condition
         is undecided (None), and as soon as `until` is true for the two points. `aim` returns the
@@ -78,7 +78,9 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
-        """Double `guess` until the condition holds, then `close`; None if that is beyond `most`.
+        """Double `guess` until the condition holds, then bisect; return two points as `close` does.
+
+        None if `guess` would exceed `most` first.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)
@@ -113,7 +115,9 @@ class Bisection:
     def shares(
         self, holds: Callable[[_Floats], NDArray[np.bool_]], count: int
     ) -> tuple[_Floats, _Floats]:
-        """Bisect `count` conditions on [0, 1] at once: arrays of points where each fails and holds.
+        """Bisect `count` conditions on [0, 1] at once.
+
+        Returns two arrays of `count` points, where each condition fails and where it holds.
 
         >>> Bisection(halvings=2).shares(lambda x: x > np.array([0.3, 0.8]), 2)[1].tolist()
         [0.5, 1.0]

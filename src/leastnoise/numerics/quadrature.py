@@ -60,7 +60,10 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """Narrow [low, high] to where f = e^log_f exceeds e^−drop times its maximum, up to a grid."""
+    """Narrow [low, high] to the part where f = e^log_f exceeds e^−drop times its maximum.
+
+    The ends are accurate to the spacing of the grid on which f is evaluated.
+    """
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)

@@ -26,7 +26,7 @@ _MAX_EVALUATIONS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class IncreasingRoot:
-    """Finds the last point where an increasing function is still at most 0.
+    """A search for the last point where an increasing function is still at most 0.
 
     The result x has f(x) <= 0 < f(x') for some x' within `tolerance` above x (or a few ulps of x,
     if these are larger). The bracket grows from the guess by secant steps, then Brent's method
@@ -41,7 +41,7 @@ class IncreasingRoot:
     largest_step: float = 40.0
 
     def find(self, f: Callable[[float], float], *, guess: float) -> float:
-        """The root of f, up to `tolerance`, on its side where f <= 0.
+        """Return a point with f <= 0, within `tolerance` of the root of the increasing function f.
 
         Raises Refused if no sign change is met, NumericalFailure if f is NaN.
         """
@@ -55,7 +55,11 @@ class IncreasingRoot:
         return self._close(checked_f, *self._bracket(checked_f, guess))
 
     def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
-        """The same root, given f(safe) <= 0 < f(unsafe); `safe` may be on either side of it."""
+        """Return a point with f <= 0, within `tolerance` of the root between `safe` and `unsafe`.
+
+        The values must satisfy f(safe) <= 0 < f(unsafe); `safe` may be the larger of the two
+        points.
+        """
         return self._close(f, _SearchPoint(safe, f(safe)), _SearchPoint(unsafe, f(unsafe)))
 
     def _bracket(

@@ -32,7 +32,10 @@ def ask(
     compositions: int,
     sampling_rate: Exact,
 ) -> Question:
-    """Check the arguments and return the question. Raises InvalidArgument."""
+    """Check the arguments of a public call, and return the question that they state.
+
+    Raises InvalidArgument for a malformed argument.
+    """
     if isinstance(sensitivity, Sequence) and not isinstance(sensitivity, str | bytes):
         offered = tuple(check_sensitivity(bound) for bound in sensitivity)
     else:
@@ -50,14 +53,18 @@ def ask(
 
 
 def check_compositions(compositions: int) -> int:
-    """The number of releases as an int; raises InvalidArgument unless it is 1 to 10,000,000."""
+    """Return the number of releases as an int.
+
+    Raise InvalidArgument unless it is 1 to 10,000,000.
+    """
     return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
 
 
 def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
-    """The number of coordinates: `dimension`, or if that is 1 the number that `offered` implies.
+    """Return the number of coordinates: the number that `offered` implies, or else `dimension`.
 
-    Raises InvalidArgument if they contradict each other.
+    `offered` are the query's sensitivities. If they imply a number, `dimension` must be this number
+    or 1, its default. Otherwise raises InvalidArgument.
     """
     dimension = _validate.dimension(dimension)
     fixed = (sensitivity.coordinates for sensitivity in offered)
@@ -74,10 +81,10 @@ def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
 
 
 def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise]:
-    """The family called `noise`, or another law that stands for it in this dimension.
+    """Return the family called `noise`, or its counterpart for this dimension.
 
-    In one dimension laplace stands for l2. In several, optimal-radial stands for optimal, unless
-    the noise goes separately to each of several cells.
+    In one dimension, l2 is replaced by laplace. In several dimensions, optimal is replaced by
+    optimal-radial, unless each cell gets noise of its own (`in_cells`).
     """
     family = family_named(noise)
     known = registered_family(family)
@@ -88,8 +95,8 @@ def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type
 def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None) -> dict[str, Any]:
     """Convert the parameters that the user sets to the types that the family declares.
 
-    Numbers become ints or Fractions, and lists become tuples of them. A text may spell a list, with
-    commas between the numbers.
+    Numbers become ints or Fractions, and lists become tuples of them. A str may spell a list, with
+    commas between the numbers. Raises InvalidArgument for malformed values.
     """
     fixed: dict[str, Any] = {}
     for name, value in _validate.table(parameters, name="parameters").items():

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def find_fine_gap(question: Question) -> float | None:
-    """The default gap to which the bound for one number is refined; None for a vector."""
+    """The relative gap between bound and design to which `bound=True` refines the bound.
+
+    None if the linear program for one number doesn't apply, as for a vector.
+    """
     task = _task(question)
     return find.fine_gap(task) if isinstance(task, Task) else None
 
@@ -40,7 +43,7 @@ def find_best_possible(
 
     At δ = 0 it follows from the volume of the shifts. Otherwise a linear program finds it. For one
     number, this is the program that designs the best noise, so the work is usually done already.
-    For a vector it takes about 15 seconds, and is skipped if `vectors` is false.
+    For a vector the program takes about 15 seconds; without `vectors` it isn't run.
     """
     bound = bound_by_volume(question)
     if bound is not None:
@@ -81,7 +84,7 @@ def bound_by_volume(question: Question) -> LowerBound | None:
 
 
 def _all_shifts(question: Question) -> Sensitivity | None:
-    """A sensitivity whose shifts are exactly those that the noise has to hide.
+    """A single sensitivity that allows exactly the shifts that the noise has to hide.
 
     If several sensitivities hold, it is their intersection; for balls, the smallest ball. None if
     the intersection isn't known, or if a single number moves by whole numbers only.
@@ -181,8 +184,7 @@ class BestPossible:
 
     Attributes:
         value: The bound, for the sensitivity in the question.
-        bound: The proof, for sensitivity 1.
-
+        bound: The proof of the bound for sensitivity 1, from which `value` is scaled.
     """
 
     value: float

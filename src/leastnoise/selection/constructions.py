@@ -23,7 +23,8 @@ BALL = "ball"
 class Construction:
     """A way to fit noise to one of the sensitivities.
 
-    `name` is the name that results show. Without a `geometry` the noise is added as it is drawn.
+    `name` is the name that results show. With a `geometry` the drawn noise is mapped linearly;
+    without one it is added as it is.
     """
 
     sensitivity: Sensitivity
@@ -45,8 +46,8 @@ def list_constructions(question: Question) -> list[Construction]:
 
     For one number the ball is the only construction, since a map would give the same noise.
 
-    Raises NotApplicable if a program that computes a map isn't solved, InvalidArgument for points
-    that don't span their space.
+    Raises NotApplicable if the search for an optimal map fails, and InvalidArgument for points that
+    don't span their space.
     """
     return [
         Construction(sensitivity=sensitivity, name=name, geometry=geometry)
@@ -56,7 +57,10 @@ def list_constructions(question: Question) -> list[Construction]:
 
 
 def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str, Geometry]]:
-    """Yield the maps for noise of `dimension` released coordinates, with their names."""
+    """Yield the name and the map of each geometry that suits this sensitivity.
+
+    `dimension` is the number of released coordinates.
+    """
     if dimension == 1:
         return
     if isinstance(sensitivity, CountingQueries):

@@ -25,12 +25,12 @@ def fit_family(
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
 ) -> list[Candidate]:
-    """Calibrate and prove `family` in each of the `constructions` that it can serve; best first.
+    """Calibrate and prove `family` in each construction that it can serve; return them best first.
 
-    Of several plain balls only the smallest in the family's norm is used. Candidates whose noise
-    isn't `usable` are dropped. Of several bodies only the best remaining candidate is returned.
-    `effort` limits the design of a designed family. Raises Refused, with the last reason, if the
-    family serves no construction.
+    Of several balls without a map only the smallest in the family's norm is tried. Candidates are
+    dropped if `usable` rejects their noise. For noise in the shape of a body only the best
+    candidate is returned. `effort` limits the search for the law of a designed family. Raises
+    Refused, with the last reason, if the family serves no construction.
     """
     candidates: list[Candidate] = []
     reasons: list[Refused] = []
@@ -51,7 +51,12 @@ def fit_family(
 def _drop_dominated(
     family: type[Noise], question: Question, constructions: Sequence[Construction]
 ) -> list[Construction]:
-    """Drop balls that aren't the smallest, and cells if the family serves vectors in a ball."""
+    """Drop constructions that can't be best for this family.
+
+    Only the smallest ball in the family's norm remains. A map whose noise has another dimension
+    than the query (noise in cells) remains only if the family can't serve the vector in a ball. For
+    noise in the shape of a body, the result is `_list_shapes`.
+    """
     if issubclass(family, VectorNoise):
         return _list_shapes(family, question, constructions)
     dimension = question.dimension
@@ -76,9 +81,9 @@ def _drop_dominated(
 def _list_shapes(
     family: type[VectorNoise], question: Question, constructions: Sequence[Construction]
 ) -> list[Construction]:
-    """One construction for each body that the sensitivities imply; maps are for spheres only.
+    """Return a construction without a map for each different body that the sensitivities imply.
 
-    Raises NotApplicable if no sensitivity has a shape for the family.
+    Raises NotApplicable if the family has no body for any of the sensitivities.
     """
     forms: dict[object, Construction] = {}
     why = needs_norm(family.norm)

@@ -63,10 +63,10 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     releases of a family whose only parameter is its scale the limit is about 1e-4 (l2: 1e-9).
     docs/noise.md lists the other exceptions.
 
-    Parameters beside the scale follow the family's source. Steps and weights decay with ε
-    (`decay`), and kernels are a sensitivity apart. `truncated-laplace` has the scale Δ/ε for a
-    sensitivity Δ. `cactus` is optimal in its own sense. Parameters that the source leaves open
-    minimise `loss`.
+    Parameters beside the scale follow the family's source. Heights of steps and weights of kernels
+    fall by e^−ε (`decay`), and neighbouring kernels are a sensitivity apart. `truncated-laplace`
+    has the scale Δ/ε for a sensitivity Δ. `cactus` minimises the largest KL divergence under a
+    bound on the loss. Parameters that the source leaves open minimise `loss`.
 
     In one dimension "l2" gives `laplace`, which is the same law. In several, "optimal" gives
     `optimal-radial`.
@@ -103,7 +103,6 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
         >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
         >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most("1e-5")
         (0.933639567, True)
-
     """
     question = ask(
         Budget(epsilon=epsilon, delta=delta),
@@ -203,12 +202,12 @@ def compare_families(
     constructions: Sequence[Construction] | None = None,
     to_beat: float | None = None,
 ) -> Comparison:
-    """Calibrate `families`, or all, and merge the candidates into the `known` comparison.
+    """Calibrate `families` (default: all), and add the candidates to the `known` comparison.
 
-    Only candidates whose noise is `usable` are kept. Without `constructions`, all are tried.
-    Families that are far behind the others aren't searched unless `fixed` names them. With
-    `to_beat`, a family is searched only if its loss might be below `to_beat` and below the loss of
-    all candidates so far.
+    Candidates are kept only if `usable` accepts their noise. Without `constructions`, all
+    constructions are tried. `fixed` has values for parameters by family. A family that can't
+    compete with the candidates isn't searched, unless `fixed` names it. With `to_beat`, a family is
+    searched only if its loss might be below `to_beat` and below the loss of all candidates so far.
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
@@ -245,7 +244,7 @@ def compare_families(
 def choose_effort(
     noise: str, *, gap: float | None, time_limit: float | None, progress: Progress | None = None
 ) -> Effort | None:
-    """The effort to design `noise`; None if the family isn't designed.
+    """The limits on the design of `noise` by an optimiser; None for a family without a design.
 
     Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` doesn't use.
     """

@@ -44,21 +44,22 @@ def list_slow() -> tuple[type[Noise], ...]:
 
 
 def list_first() -> tuple[type[Noise], ...]:
-    """The families that a plan tries before it accounts for its queries together."""
+    """The families that a plan tries first: the quick ones, without the truncated k-staircase."""
     return tuple(family for family in list_quick() if family.name != _CUT_OFF)
 
 
 def list_later() -> tuple[type[Noise], ...]:
-    """The families that a plan tries after it accounts for its queries together."""
+    """The families that a plan tries last: the truncated k-staircase and slow spherical laws."""
     return (family_named(_CUT_OFF), *list_slow())
 
 
 def may_lead(family: type[Noise], question: Question) -> bool:
-    """True if `family` is worth its search in a plan of several releases.
+    """True if a plan of several releases should search `family`.
 
-    Let k be the number of compositions. Suppose δ > 0 and a small ε/k. Then noise in steps, on
-    whole numbers, with truncated tails or close to Gaussian reduces the std by at most 0.2 %, which
-    isn't worth seconds. This was measured for eight shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
+    Let k be the number of compositions. If δ > 0 and ε/k <= ½, only a few smooth families are
+    searched. Noise in steps, on whole numbers, with truncated tails or close to Gaussian then
+    reduces the standard deviation by at most 0.2 %, which isn't worth seconds. This was measured
+    for eight shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
     """
     budget, draws = question.budget, question.compositions
     several = draws > 1 and budget.delta > 0 and budget.epsilon <= _SMALL * draws
@@ -92,11 +93,12 @@ def list_worthwhile(
     *,
     to_beat: float | None = None,
 ) -> list[Construction]:
-    """The `constructions` in which `family` is worth its search, given the candidates so far.
+    """The `constructions` in which `family` should be searched, given the candidates so far.
 
-    Constructions that are far behind are left out. With `to_beat`, constructions are left out, too,
-    if their loss can't be below `to_beat` and below all candidates. Raises NotApplicable, with the
-    reason, if no construction is left.
+    A construction is left out if measurements or bounds show that its loss will be far above the
+    candidates' loss. With `to_beat`, it is also left out if its loss isn't expected to be below
+    `to_beat` and below all candidates. Raises NotApplicable, with the reason, if no construction is
+    left.
     """
     why = _why_needless(family, candidates, question.loss) or _why_between(
         family, question, candidates
@@ -134,7 +136,8 @@ def _serves_any(
 ) -> bool:
     """True if the family has noise for one of `constructions`.
 
-    A family for one number alone has noise only for constructions that draw it for each cell.
+    A family for single numbers serves a vector only in constructions that draw noise for each cell
+    separately.
     """
     vectors = family.why_not(dimension=question.dimension, delta=question.budget.delta) is None
     return any(
@@ -145,12 +148,12 @@ def _serves_any(
 
 
 def _why_needless(family: type[Noise], candidates: Sequence[Candidate], loss: Loss) -> str | None:
-    """The reason not to search for `family`; None if it is worth its time.
+    """The reason not to search a slow `family`, as text; None if it should be searched.
 
-    A slow spherical family isn't worth its time if noise in the shape of the body is far ahead.
-    That means less than three quarters of the loss of `gaussian` and `l2`. At moderate ε a
-    spherical family gains less than a quarter on the better of these two. At a large ε it gains by
-    its steps, but a staircase in the shape of the body has steps, too.
+    A slow spherical family isn't searched if noise in the shape of the body has less than three
+    quarters of the loss of `gaussian` and `l2`. At moderate ε, a slow spherical family has at least
+    three quarters of the smaller of these two losses. At a large ε its steps save more, but a
+    staircase in the shape of the body has steps, too.
     """
     if not registered_family(family).slow:
         return None
@@ -168,11 +171,12 @@ def _why_needless(family: type[Noise], candidates: Sequence[Candidate], loss: Lo
 def _why_between(
     family: type[Noise], question: Question, candidates: Sequence[Candidate]
 ) -> str | None:
-    """The reason not to search for laws between Laplace and Gaussian noise for several releases.
+    """The reason not to search cactus or flipped Huber noise for several releases, or None.
 
-    They are behind if Gaussian noise has more than four times the loss of Laplace noise. Then, for
-    ε from 0.01 to 50 and 3 or 10 releases, cactus noise had over five times the loss of Laplace
-    noise. Flipped Huber noise had no less than Laplace noise.
+    These laws lie between Laplace and Gaussian noise. They aren't searched if Gaussian noise has
+    more than four times the loss of Laplace noise. This was measured for ε from 0.01 to 50 and 3 or
+    10 releases. In such cases cactus noise had over five times the loss of Laplace noise, and
+    flipped Huber noise had no smaller loss.
     """
     if family.name not in _BETWEEN or question.compositions == 1:
         return None
@@ -191,7 +195,7 @@ def _why_between(
 def _why_behind(
     family: type[Noise], question: Question, candidates: Sequence[Candidate], least: float
 ) -> str | None:
-    """The reason why `family` can't have a loss below `least`; None if it might."""
+    """The reason not to expect a loss below `least` from `family`; None if it may have one."""
     loss = question.loss
     if family.name == _CUT_OFF:
         return _why_not_cut_off(question, candidates, least)
@@ -218,7 +222,7 @@ def _why_behind(
 def _why_not_cut_off(
     question: Question, candidates: Sequence[Candidate], least: float
 ) -> str | None:
-    """The reason why a truncated staircase can't have a loss below `least`; None if it might."""
+    """The reason not to expect a loss below `least` from `truncated-k-staircase`, or None."""
     epsilon, delta = question.budget.epsilon, question.budget.delta
     if delta < epsilon / 10**5:  # at δ = 1e-5 ε, the gain was at most 7e-4 of the mse
         return "with a delta this small k-staircase has at most a thousandth more loss"
@@ -240,11 +244,12 @@ def _why_behind_in_cells(  # noqa: PLR0917 (as `_why_behind`, and a construction
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason why `family` in cells can't have a loss below `least`; None if it may.
+    """The reason not to expect a loss below `least` from `family` in cells, or None.
 
-    If ε is small for each of a unit's draws, noise in steps gains a few per cent on composed
-    Laplace noise. Noise close to Gaussian gains nothing on Gaussian noise if Laplace noise is far
-    behind. Their search takes seconds to minutes if many draws share a budget.
+    If a unit affects many draws, ε is small for each. Then noise in steps has only a few per cent
+    less loss than composed Laplace noise. Noise close to Gaussian has no less loss than Gaussian
+    noise, if Laplace noise has far more. Their search takes seconds to minutes if many draws share
+    a budget.
     """
     draws = construction.draws
     standard = _standard_in_cells(question, construction, candidates)
@@ -264,11 +269,11 @@ def _why_behind_alike(  # noqa: PLR0917 (as `_why_behind`, and a construction)
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason why `family` can't beat the candidates in this construction; None if it may.
+    """The reason not to expect less loss from `family` than in the same `construction` so far.
 
-    Suppose whole numbers move by 1. Then noise on whole numbers has about 1/12 less variance than
-    Laplace noise or noise in steps, which also hide all shifts in between. A slow spherical family
-    is judged by the better of `gaussian` and `l2`.
+    None if it may have less. Suppose that a unit moves whole numbers by 1. Then noise on whole
+    numbers has a variance that is smaller by about 1/12, since other noise also hides all shorter
+    shifts. For a slow spherical family, the smaller loss of `gaussian` and `l2` decides.
     """
     alike = [
         candidate
@@ -302,10 +307,10 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason why a truncated or designed staircase can't have a loss below `least`.
+    """The reason not to expect a loss below `least` from a truncated or designed staircase.
 
-    None if it may. The search is expensive. For several draws it designs a law for each share of
-    the budget. For one draw on many lattice points its program takes up to 700 MB.
+    None if it may have one. The search is expensive: for several draws it designs a law for each
+    share of the budget. For one draw on many lattice points its program takes up to 700 MB.
     """
     draws = construction.draws
     if family.name == _CUT_OFF_WHOLE and _is_behind_cut_off(
@@ -329,11 +334,11 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
 def _is_behind_cut_off(
     question: Question, candidates: Sequence[Candidate], *, draws: int, least: float
 ) -> bool:
-    """True if a truncated staircase can't have a loss below `least`, for up to k = `draws` cells.
+    """True if no loss below `least` is to be expected from a truncated staircase in cells.
 
-    This was measured with k = 2 to 50 and ε/k from 0.002 to ½. Truncation reduced the mse of a full
-    staircase by at most 140 times kδ/ε (relative). It raised it where Gaussian noise had a smaller
-    mse.
+    A unit affects at most k = `draws` cells. The rule was measured with k = 2 to 50 and ε/k from
+    0.002 to ½. Truncation reduced the mse of a full staircase by at most 140·kδ/ε (relative). Where
+    Gaussian noise had a smaller mse, truncation even raised the mse.
     """
     epsilon, delta = question.budget.epsilon, question.budget.delta
     full = _least(candidates, question.loss, {"geometric"})
@@ -350,9 +355,10 @@ def _is_tiny(question: Question, *, draws: int, spare: int) -> bool:
 def _why_needless_in_cells(
     question: Question, construction: Construction, candidates: Sequence[Candidate]
 ) -> str | None:
-    """The reason not to search for noise in cells in this construction; None if it is worth it.
+    """The reason not to search noise in cells, in this construction; None if it is searched.
 
-    A unit that affects several cells affects several draws, whose search takes seconds.
+    If a unit affects several cells, it affects several draws, and the search takes seconds. It
+    isn't worth that if noise in the shape of a body has far less loss.
     """
     standard = _standard_in_cells(question, construction, candidates)
     body = _least(
@@ -378,7 +384,10 @@ def _why_bounded(
     construction: Construction,
     candidates: Sequence[Candidate],
 ) -> str | None:
-    """The family's own reason why it can't beat the candidates so far; None if it may."""
+    """The reason, from the family's `behind`, why its loss can't be below the candidates' loss.
+
+    None if it may be, or if the family has no such function.
+    """
     behind = registered_family(family).part("behind")
     least = _least(candidates, question.loss)
     asked = question.through(construction.sensitivity, construction.geometry)
@@ -404,12 +413,11 @@ def _why_bounded(
 def _standard_in_cells(
     question: Question, construction: Construction, candidates: Sequence[Candidate]
 ) -> float | None:
-    """The loss of Laplace or Gaussian noise in cells, as a yardstick for other noise there.
+    """The smaller loss of Laplace and Gaussian noise in cells, to compare other noise with.
 
-    Let k be the number of draws that a unit affects. The yardstick is the smaller loss of Laplace
-    noise at ε/k in each cell, and of Gaussian noise. With tight composition, no noise for one
-    number had a loss more than a quarter below that, except steps at a large ε/k. None for ε/k = 0
-    or ε/k > 1, and if a unit affects only one cell.
+    Let k be the number of draws that a unit affects. Laplace noise has ε/k in each cell. With tight
+    composition, no noise for one number had a loss more than a quarter below that, except steps at
+    a large ε/k. None for ε/k = 0 or ε/k > 1, and if a unit affects only one cell.
     """
     sensitivity, draws = construction.sensitivity, construction.draws
     if draws == 1 or not isinstance(sensitivity, Linf):
@@ -426,7 +434,10 @@ def _standard_in_cells(
 def _least(
     candidates: Sequence[Candidate], loss: Loss, names: Container[str] | None = None
 ) -> tuple[float, str] | None:
-    """The smallest loss among candidates of families with these names, and its label."""
+    """The smallest loss of the candidates, and the label of the candidate that has it.
+
+    With `names`, only candidates of these families count. None if there are no candidates.
+    """
     losses = [
         (loss.of(candidate.mechanism), candidate.label)
         for candidate in candidates

@@ -124,7 +124,10 @@ class WorkloadNoise:
     bound: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the certificate is about the sums of the strategy, or about the cells."""
+        """Check that the certificate is about the strategy's sums, or else about the cells.
+
+        Raises CertificateRejected otherwise.
+        """
         certificate, cells = self.certificate, self.queries.shape[1]
         shape = (cells, cells) if self.strategy is None else self.strategy.numerators.shape
         known = _sensitivities(self.strategy, cells, self.neighbours, self.max_rows)
@@ -294,7 +297,7 @@ def workload(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A candidate: noise of a `family` in the sums of a `strategy`; None stands for the cells."""
+    """A candidate: noise of a `family` in the sums of a `strategy` (None: in the cells)."""
 
     where: str
     strategy: StrategyMatrix | None
@@ -314,7 +317,7 @@ class Attempt:
 def list_attempts(
     queries: Floats, neighbours: Neighbours, *, pure: bool
 ) -> tuple[tuple[Attempt, ...], Floats]:
-    """The candidates to try, and prices of the cells that prove a bound (see `least_rms`).
+    """The candidates to try, and numbers for the cells from which `least_rms` proves a bound.
 
     Gaussian noise is a candidate unless `pure`.
     """
@@ -337,7 +340,7 @@ def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
 
 
 def _as_strategy(queries: Floats) -> StrategyMatrix | None:
-    """The queries times a power of two as a strategy, for noise in the answers.
+    """The queries, times a power of two, as a strategy, so that the answers get the noise.
 
     None if their numbers have too many digits, or if there are too many queries.
     """
@@ -376,7 +379,7 @@ def _noise(
 def _sensitivities(
     strategy: StrategyMatrix | None, cells: int, neighbours: Neighbours, max_rows: int
 ) -> tuple[Sensitivity, ...]:
-    """The sensitivities that hold for a strategy's sums, or for the cells without a strategy."""
+    """The sensitivities that hold for the sums of a `strategy`, or for the cells if it is None."""
     if strategy is not None:
         norms: tuple[StrategyNorm, ...] = ("l1", "l2")
         return tuple(strategy.sensitivity(norm, neighbours, max_rows) for norm in norms)

@@ -39,7 +39,7 @@ from leastnoise.noise.registry import registered_family
 
 
 def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
-    """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
+    """Enclose δ(epsilon) of all parts together; the method of `prove_composed` for most laws."""
     parts = _merge_equal_laws(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
@@ -60,7 +60,10 @@ def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
 def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    """Enclose δ(epsilon) for a removed record, or an added one, for `composed.prove_pair`."""
+    """Enclose δ(epsilon) for a removed record, or for an added record if not `removed`.
+
+    `composed.prove_pair` calls it for most laws.
+    """
     parts = _merge_equal_laws(parts)
     if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
@@ -87,7 +90,7 @@ def _by_lattices(
 
 
 def bound_above(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
-    """Enclose an upper bound on δ(epsilon), for `composed.bound_composed`."""
+    """Enclose an upper bound on δ(epsilon) of all parts together, for `composed.bound_composed`."""
     parts = _merge_equal_laws(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
@@ -114,14 +117,15 @@ def _merge_equal_laws(parts: Sequence[Releases]) -> list[Releases]:
 
 
 def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
-    """The values of `removed` to account for: True, and also False if the two pairs differ."""
+    """The values of `removed` to account for: True, and False if an added record differs."""
     return (True, False) if any(part.sampling_rate != 1 for part in parts) else (True,)
 
 
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
     """Enclose δ(epsilon) of one release of any law.
 
-    For a removed and for an added record alike, δ is largest at the worst shift.
+    For a sample, it is the larger δ of a removed and an added record. Both are largest at the worst
+    shift.
     """
     if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
@@ -151,7 +155,8 @@ def _basic_composition(parts: Sequence[Releases], epsilon: Fraction) -> arb:
 
     Part i has kᵢ releases, and δᵢ is the δ of one of them. The shares are in proportion to the
     largest losses; any shares give a valid bound. The bound is 0 if no part has losses beyond its
-    share, and near that case it is tighter than a lattice. It is 1 for laws whose proof takes long.
+    share, and near that case it is tighter than a lattice. For laws whose proof takes long, the
+    trivial bound 1 is returned.
     """
     if any(registered_family(type(part.noise)).lengthy for part in parts):
         return arb(1)

@@ -56,12 +56,12 @@ _EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bound
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make a lattice of losses for each part, whose δ is nowhere below the part's δ.
+    """Make an upper lattice of losses for each part: its δ is nowhere below the part's δ.
 
     The result has pairs of a lattice and the part's number of compositions. All lattices have the
     same step. The losses are those for a record that is removed, or added if `removed` is False.
-    `coarser` multiplies the step of lattices that are finer than `points_per_std` asks for; see
-    `coarsest_factor`.
+    `coarser` multiplies the step, but only of lattices that are finer than `points_per_std`
+    requires (see `coarsest_factor`).
     """
     step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
@@ -70,9 +70,9 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make cells of losses for each part, whose δ is nowhere above the part's δ.
+    """Make atoms of losses for each part, `LowerCells`: their δ is nowhere above the part's δ.
 
-    The result has pairs of cells and the part's number of compositions. All cells have the same
+    The result has pairs of `LowerCells` and the part's number of compositions. All have the same
     step. `removed` and `coarser` are as in `make_upper_parts`.
     """
     step = _step(parts, points_per_std, upper=False, coarser=coarser)
@@ -84,11 +84,11 @@ def make_lower_parts(
 
 
 def coarsest_factor(parts: Sequence[Releases], points_per_std: int) -> float:
-    """The factor by which a search may multiply the step of the first lattices that it tries.
+    """The factor for the step of the first, coarsest lattices that a search of ε tries.
 
-    It is 16 if lattices are finer than `points_per_std` asks for, otherwise 1. Laws whose δ takes
-    microseconds get such lattices. A sixteenth of their points often suffices, if the loss of most
-    outputs is a lattice point.
+    It is 16 if lattices are finer than `points_per_std` requires, otherwise 1. Laws whose δ takes
+    microseconds get such fine lattices. A sixteenth of the points often suffices, if the loss of
+    most outputs is a lattice point.
     """
     return 16.0 if _is_fine(parts, points_per_std) else 1.0
 
@@ -178,7 +178,7 @@ def _even_loss(part: Releases) -> Fraction | None:
 
 
 def _is_fine(parts: Sequence[Releases], points_per_std: int) -> bool:
-    """True if the lattices are finer than `points_per_std` asks for, because that costs little."""
+    """True if the lattices are finer than `points_per_std` requires, as finer ones cost little."""
     cheap = all(
         part.sampling_rate == 1 and registered_family(type(part.noise)).quick for part in parts
     )
@@ -219,7 +219,10 @@ def _lower(
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
-    """A lattice of losses at −size·step … size·step whose δ is nowhere below the noise's δ."""
+    """An upper lattice at −size·step … size·step for a release of all rows, without sampling.
+
+    Its δ is nowhere below the noise's δ.
+    """
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
@@ -227,9 +230,10 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
-    """Cells of losses near −size·step … size·step whose δ is nowhere above the noise's δ.
+    """Atoms with losses near −size·step … size·step, for a release of all rows without sampling.
 
-    A single atom of loss 0 if the proof gives no bound from below.
+    Their δ is nowhere above the noise's δ. If the proof gives no lower bound, there is only an atom
+    of loss 0.
     """
     shift = noise.worst_shift(sensitivity)
     if losses := _own_losses(noise):
@@ -250,11 +254,11 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 def _base(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction, step: Fraction
 ) -> tuple[Fraction, int]:
-    """The step of the lattice of the whole data, from which subsampling starts, and its size.
+    """The step and the size of the lattice of losses before subsampling.
 
     The size is the number of steps up to the largest loss, which is a lattice point. The errors of
-    this lattice and the one after subsampling add up. Each is proportional to the square of the
-    step, relative to the standard deviation of the loss.
+    this lattice and of the lattice after subsampling add up. Each is proportional to the square of
+    the step, relative to the standard deviation of the loss.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
@@ -267,7 +271,7 @@ def _base(
 
 
 def _half_width(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> Fraction:
-    """Half the distance between the least and the largest loss."""
+    """Half the distance between the least and the largest loss, after subsampling if any."""
     if sampling_rate == 1:
         return _reach(noise, sensitivity)
     low, high = _loss_range(noise, sensitivity, sampling_rate)
@@ -286,7 +290,7 @@ def _loss_range(
 
 @lru_cache(maxsize=64)
 def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> float:
-    """Approximate the standard deviation of the loss."""
+    """Approximate the standard deviation of the loss, after subsampling if any."""
     reach = _reach(noise, sensitivity)
     coarse = _whole_upper(noise, sensitivity, reach / COARSE_POINTS, COARSE_POINTS)
     return coarse.spread if sampling_rate == 1 else find_sampled_spread(coarse, sampling_rate)
@@ -295,10 +299,10 @@ def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> 
 def find_largest_finite_loss(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> Fraction:
-    """The upper end of the losses of a release, for a record that is removed.
+    """The upper end of a lattice for the losses of a release, for a removed record.
 
-    It is the largest finite loss, or a loss beyond which finite losses are negligible. Nothing is
-    proved from it.
+    It is the largest finite loss, or a loss beyond which finite losses have negligible mass. No
+    proof relies on it.
     """
     return (
         _reach(noise, sensitivity)
@@ -311,8 +315,8 @@ def find_largest_finite_loss(
 def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """The loss at which lattices end: the largest finite loss, or one with negligible mass beyond.
 
-    The largest finite loss is used if it is known, so that a lattice point meets it. Any value
-    gives valid bounds. Raises NotApplicable if the loss is too large for a lattice.
+    A known largest finite loss is used, so that it is a lattice point. Any value gives valid
+    bounds. Raises NotApplicable if the loss is too large for a lattice.
     """
     if known := largest_loss(noise, noise.worst_shift(sensitivity)):
         if known > _LARGEST_LOSS:
@@ -341,7 +345,7 @@ def _is_constant_beyond(profile: Profile, epsilon: Fraction) -> bool:
 
 
 def check_monotone(noise: Noise) -> None:
-    """Raise NotApplicable unless the longest shift is proved to have the largest δ at every ε."""
+    """Raise NotApplicable unless the longest shift has the largest δ at every ε, by proof."""
     if not registered_family(type(noise)).longest_is_worst:
         raise NotApplicable(
             family=noise.name,
@@ -355,7 +359,8 @@ def check_monotone(noise: Noise) -> None:
 def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
     """An upper bound on all finite losses under shifts up to `shift`; None if no bound is known.
 
-    It holds because the norms of an output and of the shifted output differ by at most `shift`.
+    The bound holds because the norms of an output and of the shifted output differ by at most
+    `shift`.
     """
     known = registered_family(type(noise)).part("largest_loss")
     return known(noise, shift) if known else None

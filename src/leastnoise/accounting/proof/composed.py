@@ -39,8 +39,9 @@ def method_of(noise: Noise) -> Callable[..., arb]:
 def prove_hidden(noise: Noise, shifts: ShiftBounds, epsilon: Fraction) -> ProvedDelta:
     """Enclose δ(ε) of `noise` under shifts that are only known within bounds.
 
-    All shifts lie in `shifts.outer`, and some shift is as long as the longest of `shifts.inner`. δ
-    grows with the longest shift, so it lies between the δ of these two sensitivities.
+    All shifts lie in `shifts.outer`, and some shift is at least as long as the longest in
+    `shifts.inner`. δ grows with the longest shift, so it lies between the δ of these two
+    sensitivities.
     """
     proved = prove_delta(noise, shifts.outer, epsilon)
     if shifts.inner == shifts.outer:
@@ -71,7 +72,7 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
 def is_attained(noise: Noise, sensitivity: Sensitivity) -> bool:
     """True only if the proof encloses δ(ε) itself for all shifts of `sensitivity`.
 
-    Otherwise only the proof's upper end is a bound on δ(ε).
+    If False, the proof's upper end is an upper bound on δ(ε), and its lower end means nothing.
     """
     known = registered_family(type(noise)).part("attained")
     return known(noise, sensitivity) if known else not isinstance(noise, VectorNoise)
@@ -116,12 +117,12 @@ def prove_pair(
     removed: bool,
     points_per_std: int = POINTS_PER_STD,
 ) -> ProvedDelta:
-    """Enclose δ(epsilon) of one pair of neighbours, in the direction that `removed` selects.
+    """Enclose δ(epsilon) of one pair of neighbours, for a record that is removed or added.
 
     If the record is `removed`, δ compares the outputs with the record to the outputs without it;
     otherwise the reverse. If the worst shift changes with ε, `upper` holds for all shifts. `lower`
-    then holds for one shift that is the same at every ε, so for one pair of neighbours. Raises like
-    `prove_composed`.
+    then holds for one shift that is the same at every ε, so for one pair of neighbours. The errors
+    are as in `prove_composed`.
     """
     common_neighbours(part.neighbours for part in parts)
     if is_gaussian(parts):
@@ -132,7 +133,7 @@ def prove_pair(
 def bound_composed(
     parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> arb:
-    """Enclose an upper bound on the δ of `prove_composed`, with half the work.
+    """Enclose an upper bound on δ(epsilon) of all parts, with half the work of `prove_composed`.
 
     The upper end of the ball is at least δ.
     """
@@ -152,7 +153,7 @@ def _by_losses() -> ModuleType:
 
 
 def is_whole(parts: Sequence[Releases]) -> bool:
-    """True for one release of the whole data, without sampling."""
+    """True if `parts` are a single release of all rows, without sampling."""
     return len(parts) == 1 and parts[0].compositions == 1 and parts[0].sampling_rate == 1
 
 
@@ -164,9 +165,10 @@ def is_gaussian(parts: Sequence[Releases]) -> bool:
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
     """The sum of k(Δ/σ)² over `parts`: k the number of releases, Δ the worst shift, σ the scale.
 
-    For Gaussian noise it is μ². In a mixture of Gaussians, σ is the scale of the Gaussian part,
-    which alone hides no more than the mixture. So the sum is an upper bound on μ². Shifts are the
-    inner bounds with `inner`, otherwise the outer bounds. Raises NotApplicable for other noise.
+    For Gaussian noise it is the μ² of Gaussian DP. In a mixture of Gaussians, σ is the scale of the
+    Gaussian part, which alone hides no more than the mixture. So the sum is an upper bound on μ².
+    With `inner`, Δ comes from the inner bounds on the shifts, otherwise from the outer bounds.
+    Raises NotApplicable for other noise.
     """
     total = Fraction(0)
     for part in parts:

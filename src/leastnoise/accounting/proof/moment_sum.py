@@ -52,8 +52,9 @@ _NEWTON = 60
 def serves(parts: Sequence[Releases]) -> bool:
     """True if this module proves the composition of `parts`: l2, Gaussian or Laplace noise.
 
-    No part may be sampled. Not all parts may be Gaussian, which have a closed form together, nor
-    all Laplace, for which |M(c + iu)| doesn't fall to 0 as the imaginary part u grows.
+    False if a part is sampled. False, too, if all parts are Gaussian, since they have a closed form
+    together. And False if all are Laplace, for which |M(c + iu)| doesn't fall to 0 as the imaginary
+    part u grows.
     """
     if any(part.sampling_rate != 1 or not has_moments(part.noise) for part in parts):
         return False
@@ -79,13 +80,16 @@ def prove_by_moments(
 
 
 def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None:
-    """An upper bound on δ(epsilon); None in the cases of `prove_by_moments`."""
+    """An upper bound on δ(epsilon), as a ball; None where `prove_by_moments` is None."""
     ends = _ends(laws_of(parts, inner=False), epsilon, 0.0)
     return None if ends is None else ends[1]
 
 
 def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
-    """Bounds on δ(epsilon) from below and above, as balls; None as in `prove_by_moments`."""
+    """A lower and an upper bound on δ(epsilon), as balls.
+
+    None in the cases where `prove_by_moments` is None.
+    """
     reach = _reach(laws)
     if reach is not None and reach <= epsilon:
         return arb(0), arb(0)
@@ -132,9 +136,10 @@ class MomentSum:
 
     @classmethod
     def for_delta(cls, laws: Sequence[LossMoments], delta: float) -> tuple[Self, float] | None:
-        """The sum for the ε >= 0 at which δ is about `delta`, and this ε, approximated in floats.
+        """The sum for the ε >= 0 at which δ is about `delta`, and this approximate ε.
 
-        None as in `near`, and if the bounds on δ are further apart than 1e-4 of it.
+        None if the search for c fails, if too many nodes are needed, or if the bounds on δ are
+        further apart than 1e-4 of δ.
         """
         with precision():
             point = _saddle_of(laws, math.log(delta))
@@ -185,8 +190,8 @@ class MomentSum:
     def solve(self, delta: float, near: float) -> float:
         """Approximate the ε >= 0 at which δ is `delta`, in floats, starting from `near`.
 
-        It is no part of the proof. Newton's method uses −c as the slope of ln δ, which is the slope
-        at the ε for which c is the best.
+        The result is no part of the proof. Newton's method uses −c as the slope of ln δ, which is
+        the slope at the ε for which c is the best.
         """
         epsilon = near
         exact = 1e-15  # relative accuracy of ε
@@ -267,7 +272,7 @@ class _Tilt:
 
     @property
     def epsilon(self) -> float:
-        """The ε for which this c minimizes e^(K(c)−cε)/(c(c+1))."""
+        """The approximate ε for which this c minimizes e^(K(c)−cε)/(c(c+1))."""
         c = float(self.tilt)
         return self.mean - 1 / c - 1 / (c + 1)
 
@@ -347,8 +352,8 @@ def _spacing(
 ) -> tuple[Fraction, tuple[Fraction, arb]]:
     """A spacing 2π/Λ for which the terms of T other than δ are small, and a pair (c', K(c')).
 
-    Small means about e^log_tolerance·δ, as floats predict; the proof bounds the terms afterwards.
-    The bound on the terms holds for any c' > c.
+    Small means about e^log_tolerance·δ, as predicted in floats; the proof bounds the terms
+    afterwards. The bound on the terms holds for any c' > c.
     """
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
     period, reach = -wanted / float(point.tilt), _reach(laws)

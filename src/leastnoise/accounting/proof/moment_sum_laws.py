@@ -82,9 +82,10 @@ def is_l2(noise: Noise) -> bool:
 
 
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
-    """The moments of the losses of `parts`: all Gaussians as one law, other parts grouped by law.
+    """The moments of the losses of `parts`, with one entry for each different law.
 
-    With `inner`, the shifts of a part are its inner bound `shifts.inner`, else `shifts.outer`.
+    All Gaussians together are one law. With `inner`, the shifts of a part are its inner bound
+    `shifts.inner`, else `shifts.outer`.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int | None]]()
     for part in parts:
@@ -248,7 +249,7 @@ class SphericalMoments:
         return [values[i] for i in range(len(wide))]
 
     def _is_wide(self, enclosure: acb, lost: float) -> bool:
-        """True if the `enclosure` by Bessel functions is wide and the series may be narrower.
+        """True if the `enclosure` by Bessel functions is too wide, and the series may be narrower.
 
         `lost` is the number of bits that cancel in the series.
         """
@@ -454,7 +455,7 @@ def _scaled_k(n: int, r: arb) -> arb:
 
 
 def _least(first: arb, second: arb) -> arb:
-    """The smaller bound: `second` if it is certainly smaller, otherwise `first`.
+    """The smaller of two bounds: `second` if it is certainly smaller, otherwise `first`.
 
     `second` may be NaN, which isn't smaller.
     """

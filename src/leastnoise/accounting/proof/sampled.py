@@ -186,7 +186,8 @@ def _points(
 ) -> tuple[Fraction, int]:
     """The first lattice point, and the number of steps to the last point.
 
-    The last point is the upper end of the range `ends`, which is mirrored for an added record.
+    The last point is the upper end of the range `ends`. For an added record, the range is (−end,
+    −start) instead of (start, end).
     """
     low, high = ends if removed else (-ends[1], -ends[0])
     size = math.ceil((high - low) / step)

@@ -58,10 +58,10 @@ _SHAPE_BITS = 30  # bits of γ's or the core's numerator, so that proofs compute
 
 
 def k_norm(question: Question) -> KNorm:
-    """The K-norm law, of density ∝ e^(−ε·N(x)).
+    """The K-norm law for the budget's ε, with the density ∝ e^(−ε·N(x)).
 
-    Raises NotApplicable for ε = 0, for a sensitivity whose body isn't known, and if another family
-    has the same law.
+    Raises NotApplicable for ε = 0, and for a sensitivity whose body isn't known. It is also raised
+    for a body on which another family, such as `laplace`, is the same law.
     """
     return law_with_loss(KNorm, question, pure_epsilon(KNorm, question))
 
@@ -92,7 +92,8 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
     """The law of `family` with the largest privacy loss `largest`, at its best γ or core.
 
     The γ or core has the least expected error, unless `question.fixed` sets it. Raises
-    NotApplicable if the family doesn't serve the sensitivity, or another family has the same law.
+    NotApplicable if the family doesn't serve the sensitivity, or if another family is the same law
+    on this body.
     """
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
@@ -131,7 +132,7 @@ def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
     """Raise NotApplicable if the steps are so short that sums over them are long.
 
-    Such steps gain nothing: the smooth law has about the same error.
+    Nothing is lost, since the law without steps has about the same error.
     """
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
@@ -143,7 +144,10 @@ def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> 
 
 
 def _refuse_known(family: type[VectorNoise], form: Any) -> None:
-    """Raise NotApplicable if another family has the same law: each law is offered once."""
+    """Raise NotApplicable if another family is the same law on the body `form`.
+
+    So a comparison lists each law only once.
+    """
     known = None
     if family is KNorm:
         known = {Segment: "laplace", Ball: "l2"}.get(type(form))
@@ -237,8 +241,8 @@ def several(task: SeveralReleases) -> VectorNoise:
 
     ε₀ is the largest privacy loss of one release, and k = `question.compositions` their number. The
     bound on the δ of all releases is proved. ε₀ = ε/k is always possible, as losses add up. If each
-    release is of a random sample, the larger ε₀ is possible that sampling reduces to ε/k. At δ = 0
-    no more is possible. Raises NotApplicable for laws that are not purely private.
+    release is of a random sample, a larger ε₀ is possible, which sampling reduces to ε/k. At δ = 0,
+    this ε₀ is the largest. Raises NotApplicable for laws that are not purely private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -299,7 +303,7 @@ def search(question: Question) -> TruncatedKStaircase:
 
 
 def _body(question: Question) -> Body:
-    """The hull of the question's shifts; raises NotApplicable if it is unknown, or a ball."""
+    """The hull of the question's shifts. Raises NotApplicable if it is unknown, or a ball."""
     family, sensitivity = TruncatedKStaircase, question.sensitivity
     body = family.form_of(sensitivity, dimension=question.dimension)
     if body is None:
@@ -311,7 +315,10 @@ def _body(question: Question) -> Body:
 
 
 def _untruncated_loss(question: Question) -> float | None:
-    """The expected error of the best `k-staircase`, which isn't truncated; None if not offered."""
+    """The expected error of the best staircase without truncation, `k-staircase`.
+
+    None if that family doesn't serve the question.
+    """
     try:
         return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:
@@ -354,7 +361,10 @@ def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
 
 
 def _scale_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
-    """The law with the parameters in `fixed`, at the smallest scale that meets the budget."""
+    """The law with the parameters in `fixed`, at the smallest scale that meets the budget.
+
+    Raises InvalidArgument unless `fixed` has both gamma and radius.
+    """
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",

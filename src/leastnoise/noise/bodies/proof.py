@@ -82,8 +82,8 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 def largest_loss_probability(noise: VectorNoise) -> arb:
     """Enclose an upper bound on the probability that the privacy loss is ε₀.
 
-    It is at most this probability for randomised response, whose curve no ε₀-DP law exceeds. For a
-    staircase in a gauge of scale 1 the total variation gives another bound, and the smaller one
+    The bound is the probability for randomised response, whose curve no ε₀-DP law exceeds. For a
+    staircase in a gauge of scale 1, the total variation gives another bound, and the smaller bound
     counts.
     """
     largest = ball(_check_pure(noise).largest_loss)
@@ -96,9 +96,9 @@ def largest_loss_probability(noise: VectorNoise) -> arb:
 def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
     """True only if the family's proof encloses δ(ε) itself for the shifts of `sensitivity`.
 
-    K-norm noise on a box or on counts attains the proved curve for a shift to a corner of its body.
-    So the hull of the shifts has to be the whole body. The same holds for a truncated staircase on
-    a box.
+    K-norm noise on a box or on counts has the proved curve as its δ(ε), for a shift to a corner of
+    its body. So the hull of the shifts has to be the whole body. The same holds for a truncated
+    staircase on a box.
     """
     if isinstance(noise, TruncatedKStaircase):
         boxed = isinstance(noise.body, Box)

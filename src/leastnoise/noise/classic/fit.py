@@ -54,11 +54,11 @@ def laplace_search(question: Question) -> Laplace:
 
 
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
-    """The published law: scale 1/ε, and the smallest radius that meets δ.
+    """The truncated Laplace law of its source: scale 1/ε, and the smallest radius that meets δ.
 
     If `fixed` sets the radius, the scale is the smallest that meets the budget. Other pairs of
-    scale and radius can have less loss, but are not the published law. Raises NotApplicable for
-    epsilon = 0, where the scale would be infinite.
+    scale and radius can have less loss, but are not in the source. Raises NotApplicable for epsilon
+    = 0, where the scale would be infinite.
     """
     if "radius" in question.fixed:
         return _at_radius(question, Fraction(question.fixed["radius"]))
@@ -154,7 +154,7 @@ def huber_search(question: Question) -> FlippedHuber:
 def _least_gamma_inverse(
     question: Question, corner: float, *, guess: float, root: IncreasingRoot
 ) -> float:
-    """The largest t = 1/γ for which the law with α = γ·corner meets δ, searched from `guess`."""
+    """Search the largest t = 1/γ for which the law with α = γ·corner meets δ, from `guess`."""
     epsilon, log_target = float(question.budget.epsilon), math.log(question.budget.delta)
 
     def over(log_t: float) -> float:
@@ -178,7 +178,10 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with γ = `gamma` and the largest α that meets the budget; the loss falls in α."""
+    """The law with γ = `gamma` and the largest α that meets the budget; the loss falls in α.
+
+    Raises NotApplicable if no α meets the budget.
+    """
     epsilon, t = float(question.budget.epsilon), float(1 / gamma)
     log_target = math.log(question.budget.delta)
 
@@ -207,7 +210,7 @@ def _to_float(number: Fraction) -> Fraction:
 class _Newton:
     """A root finder for a series of similar functions.
 
-    Each search starts with the slope from the search before.
+    Each search starts with the slope that the previous search has computed.
     """
 
     _near = 0.01  # a shorter step is the last: after it the error is about the step squared

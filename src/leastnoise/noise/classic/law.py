@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Gaussian(Noise):
     """Gaussian noise: the normal law N(0, σ² I) on R^d, σ = scale and d = dimension.
 
-    It is private against l2 shifts up to a length Δ, with δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ −
-    εσ/Δ), where Φ is the distribution function of N(0, 1). It is positive for every ε, so Gaussian
+    For l2 shifts of length at most Δ, the noise has δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ),
+    where Φ is the distribution function of N(0, 1). This δ(ε) is positive for every ε, so Gaussian
     noise is never purely private (δ = 0).
 
     Args:
@@ -83,8 +83,8 @@ class Gaussian(Noise):
 class Laplace(Noise):
     """Independent Laplace noise: density (2b)^−d exp(−‖x‖₁/b) on R^d, b = scale, d = dimension.
 
-    It is private against l1 shifts up to a length Δ: δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and 0
-    from there on. So it is purely ε-private with ε = Δ/b.
+    For l1 shifts of length at most Δ, the noise has δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and
+    δ(ε) = 0 for ε >= Δ/b. So it is purely ε-private with ε = Δ/b.
 
     Args:
         scale: b > 0; the standard deviation of each coordinate is √2·b.

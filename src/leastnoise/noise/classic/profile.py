@@ -253,7 +253,7 @@ class _Excess:
 @final
 @dataclass
 class _Sweep:
-    """The integral from `at` to the point where L = ε, extended to the left kink by kink.
+    """An integral for δ, from `at` to the point where L = ε; `at` moves left from kink to kink.
 
     `total` is the integral of e^(least − h)(1 − e^(ε − L)), where `least` is the smallest h to the
     left of that point. At `at`, `gap` is L − ε and `height` is h − least.

@@ -42,7 +42,7 @@ _ROOT_BITS = 64
 
 
 def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
-    """One of `count` shares: Gaussian noise of scale/√count, slightly rounded up.
+    """The share of each of `count` clients: Gaussian noise of scale/√count, slightly rounded up.
 
     Raises NotApplicable for a coarse grid or more than 2^20 shares.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
-    """Move the masses at `losses` to the lattice −n·step … n·step; δ(ε) falls at no ε.
+    """Move the masses at `losses` to the lattice −n·step … n·step. This decreases δ(ε) at no ε.
 
     Returns the masses on the lattice, shape (2n + 1,), where n covers all losses. Each mass is
     split between the two neighbouring points, so that P and Q keep their total masses.

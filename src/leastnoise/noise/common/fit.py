@@ -55,8 +55,8 @@ PURE = 5e-10
 def gaussian(dimension: int, budget: Budget) -> Fraction:
     """The smallest σ at which Gaussian noise meets the budget, for shifts of length 1.
 
-    It is the same in all dimensions, and found by a root search in ln(1/σ) for Balle & Wang's δ
-    (2018).
+    This σ is the same in all dimensions. A root search in ln(1/σ) finds it from the δ of Balle &
+    Wang (2018).
     """
     del dimension
     epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
@@ -90,7 +90,8 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     """The smallest σ at which l2 noise meets the budget, for shifts of length 1.
 
-    It is found by a root search in ln(1/σ − ε). It is 1/ε if that is within 1e-9 of the smallest σ.
+    It is found by a root search in ln(1/σ − ε). The result is 1/ε if 1/ε is within 1e-9 of the
+    smallest σ.
     """
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -145,7 +146,7 @@ _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """The approximate budget with δ = `leaked` that Gaussian noise meets in one release.
+    """The approximate budget that one release of Gaussian noise meets, with δ = `leaked`.
 
     Its standard deviation is `sigma`, and the shift is 1.
     """
@@ -276,7 +277,7 @@ class CutStaircase:
         return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
 
     def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
-        """The smallest m that meets the target for some R, and the `_bracket` of R's position.
+        """The smallest m for which δ meets the target at some R, and R's positions from `_bracket`.
 
         The search for m begins at `guess`. Raises NotApplicable for more than 20,000 steps.
         """
@@ -293,10 +294,10 @@ class CutStaircase:
         return whole, *positions
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
-        """Two neighbouring positions of R: the first fails the target, and the second meets it.
+        """Two neighbouring positions of R: δ exceeds the target at the first, not at the second.
 
-        Both are the same if the very first position meets it. None if no position was found that
-        meets it.
+        Both are the first position if δ meets the target already there. None if δ exceeds the
+        target at all tried positions.
         """
         positions = _POSITIONS
         out_of_reach = 1.0  # in ln δ: no dip between two positions is deeper than that

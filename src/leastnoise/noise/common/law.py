@@ -69,7 +69,7 @@ class RadialSteps:
         return masses / masses.sum()
 
     def log_peak(self, dimension: int) -> float:
-        """The logarithm of the first step's density (normalised) times the unit ball's volume."""
+        """The logarithm of the normalised density at 0 times the volume of the unit ball."""
         logs = self._log_ball_masses(dimension)
         top = float(logs.max())
         return float(self.log_heights[0]) - top - math.log(float(np.exp(logs - top).sum()))
@@ -99,7 +99,7 @@ class RadialStepNoise(Noise):
     def fall_within(self, steps: int) -> Fraction:
         """Ln of the largest ratio of the densities on two steps that are at most `steps` apart.
 
-        It holds for equal weights and the levels 0, 1, 2, ….
+        The formula is right only if all weights are equal and the levels are 0, 1, 2, ….
         """
         return self.steps.decay * min(steps, max(self.steps.levels))
 
@@ -174,12 +174,12 @@ def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
 
 
 def _window(first: float, decay: float, power: int) -> tuple[int, int]:
-    """The integers low and high that bound the terms of `_log_sum` that matter: low <= k < high.
+    """Return integers (low, high): in `_log_sum` only the terms with low <= k < high matter.
 
-    Other terms are at most e^−45 of the largest. A term is proportional to x^power e^(−x), with
-    x = decay·(k + first), which is largest at x = power. On the left it falls at least like a
-    normal density of variance `power`, and on the right like a normal density of variance
-    power + 45. If decay·first > power, it falls from the first term on.
+    Other terms are at most e^−45 of the largest. A term is proportional to x^power e^(−x), with x =
+    decay·(k + first), which is largest at x = power. On the left it falls at least like a normal
+    density of variance `power`, and on the right like a normal density of variance power + 45. If
+    decay·first > power, it falls from the first term on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -217,13 +217,12 @@ def _log_sum(first: float, decay: float, power: int) -> float:
 
 
 def _log_ripple(decay: float, power: int) -> float:
-    """Estimate the relative error of replacing a sum by an integral; returns its logarithm.
+    """Estimate the logarithm of the relative error of replacing a sum by an integral.
 
-    The sum is Σ_{k>=0} f(k + first), 0 <= first <= 1, and the integral ∫ f over x >= 0, for
-    f(x) = x^power e^(−decay·x). At the frequency n, the Fourier transform of f is
-    power!/(decay + 2πin)^(power + 1). By Poisson's summation formula the sum is the transform at
-    n = 0, which is the integral, plus ripples. The largest are at n = ±1. A constant factor is left
-    out.
+    The sum is Σ_{k>=0} f(k + first), 0 <= first <= 1, and the integral ∫ f over x >= 0, for f(x) =
+    x^power e^(−decay·x). At the frequency n, the Fourier transform of f is power!/(decay +
+    2πin)^(power + 1). By Poisson's summation formula the sum is the transform at n = 0, which is
+    the integral, plus ripples. The largest are at n = ±1. A constant factor is left out.
     """
     return -(power + 1) / 2 * math.log1p((2 * math.pi / decay) ** 2)
 
@@ -289,7 +288,7 @@ class Steps:
 
     @property
     def falls(self) -> bool:
-        """True if the density certainly never increases away from 0."""
+        """True if the density is proved never to increase away from 0."""
         weights = all(a >= b for a, b in pairwise(self.weights))
         return weights and all(a <= b for a, b in pairwise(self.levels))
 
@@ -357,7 +356,7 @@ class StepNoise(Noise):
     def fall_within(self, steps: int) -> Fraction:
         """Ln of the largest ratio of the densities on two steps that are at most `steps` apart.
 
-        It holds for equal weights and the levels 0, 1, 2, ….
+        The formula is right only if all weights are equal and the levels are 0, 1, 2, ….
         """
         return self.steps.decay * min(steps, max(self.steps.levels))
 

@@ -99,7 +99,7 @@ def _horner(coefficients: tuple[float, ...], x: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _whole(a: int) -> tuple[float, ...]:
-    """The coefficients of I_h(a, a)/h^a in powers of 1 − h, from the highest power down; integer a.
+    """The coefficients of I_h(a, a)/h^a in powers of 1 − h, the highest power first; integer a.
 
     For an integer a, I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j, with binomial coefficients C. It
     is the probability that at least a of 2a−1 independent trials succeed, each with probability h.
@@ -109,10 +109,11 @@ def _whole(a: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=16)
 def _broken(dimension: int) -> tuple[float, ...]:
-    """The coefficients of I_h(a, a) in powers of h that matter for h <= ½, the last first.
+    """The coefficients of a power series in h for I_h(a, a), the highest power first.
 
-    They serve the half-integers a of even dimensions: I_h(a, a) is (4h(1−h))^a times their series,
-    since I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n.
+    Coefficients that don't matter for h <= ½ are omitted. They serve the half-integers a of even
+    dimensions: I_h(a, a) is (4h(1−h))^a times their series, since I_h(a, a) = (h(1−h))^a/(a B(a,
+    a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n.
     """
     a = (dimension - 1) / 2
     return _series(_log_norm(dimension) - math.log(2 * a), top=2 * a, bottom=a + 1, at=0.5)
@@ -120,24 +121,28 @@ def _broken(dimension: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def _middle(dimension: int, places: int) -> tuple[float, ...]:
-    """The coefficients of I_y(½, a) in powers of y that matter, the last first.
+    """The coefficients of a power series in y for I_y(½, a), the highest power first.
 
-    They matter for y <= 2^(1−places). I_y(½, a) is √y (1−y)^a times their series, since it is
-    2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
+    Coefficients that don't matter for y <= 2^(1−places) are omitted. I_y(½, a) is √y (1−y)^a times
+    their series, since it is 2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
     """
     log_norm = math.log(2) + _log_norm(dimension)
     return _series(log_norm, top=dimension / 2, bottom=1.5, at=2.0 ** (1 - places))
 
 
 def _log_norm(dimension: int) -> float:
-    """The factor of both series in logarithms, −ln B(½, a) = −ln(2^(2a−1) B(a, a))."""
+    """The logarithm −ln B(½, a) of the constant factor in the series of `_broken` and `_middle`.
+
+    B(½, a) is 2^(2a−1) B(a, a).
+    """
     return log_gamma_ratio((dimension - 1) / 2, 0.5) - math.log(math.pi) / 2
 
 
 def _series(log_first: float, *, top: float, bottom: float, at: float) -> tuple[float, ...]:
-    """The coefficients of a series in x that matter at x = `at`, the last first.
+    """The coefficients of a power series in x that matter at x = `at`, the highest power first.
 
-    The first is e^log_first, and the ratio of coefficients n + 1 and n is (top + n)/(bottom + n).
+    The constant term is e^log_first, and the ratio of coefficients n + 1 and n is (top + n)/(bottom
+    + n).
     """
     coefficients, reached, largest = [1.0], 1.0, 1.0
     while reached > SMALL_TERM * largest:
@@ -186,9 +191,10 @@ _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
 
 
 def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
-    """Return the point at which a decreasing tail equals `outside`, searched in its logarithm.
+    """Return the t at which a decreasing tail probability `tail(t)` equals `outside`.
 
-    Raises NumericalFailure if the search fails, since every law has such a point.
+    The search is in ln t, from ln `guess`. Raises NumericalFailure if it fails, since every law has
+    such a point.
     """
 
     def f(log_t: float) -> float:
@@ -205,8 +211,8 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
 def step(noise: StepNoise, outside: float) -> float:
     """The magnitude, in scales, that step noise exceeds with probability `outside`.
 
-    It interpolates the distribution of the magnitude linearly between the edges. It is 0 if the
-    atom at 0 has at least the remaining probability.
+    The distribution of the magnitude is linear between the edges. The result is 0 if the atom at 0
+    has at least the remaining probability 1 − `outside`.
     """
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
@@ -280,9 +286,9 @@ class _AngleLaw:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return angles and weights to integrate over the part of [lower, upper] that matters.
 
-        There the log density is within half of _SPHERICAL_LAPLACE_CUT of its value at `centre`, by
-        a second-order model. To the left of the centre (towards 0) the curvature only grows. To the
-        right it may fall, which the generous cut allows for.
+        In that part the logarithm of the density is within _SPHERICAL_LAPLACE_CUT/2 of its value at
+        `centre`, by a second-order model. To the left of the centre (towards 0) the curvature only
+        grows. To the right it may fall, which the generous cut allows for.
         """
         nu2 = self.dimension - 2
         sine, cosine = math.sin(centre), math.cos(centre)
@@ -400,13 +406,13 @@ class _LevelHeight:
     shifted: bool
 
     def log_above(self, other: _LevelHeight) -> float:
-        """Return ln(this height / the other height), from an exact difference of exponents."""
+        """Return ln(this height/the other height), from an exact difference of exponents."""
         ratio = 0.0 if self.weight == other.weight else math.log(self.weight / other.weight)
         return ratio + float(self.exponent - other.exponent)
 
     @property
     def log(self) -> float:
-        """Return ln of this height."""
+        """Return the logarithm of this height."""
         return math.log(self.weight) + float(self.exponent)
 
 
@@ -444,10 +450,10 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
     Their centres are t = `shift` apart, in d = `dimension` dimensions. The spheres meet in a plane
     at the distance α = (a² − b² + t²)/(2t) from the first centre, at the cosines α/a and (t−α)/b.
     The result is the part of the first ball before that plane minus the part of the second ball,
-    relative to the first ball. The second part is a cap of its ball. So is the first if α <= 0;
-    otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere in d + 2
-    dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs replace the
-    caps. The error is a few 1e-16·b/t.
+    relative to the first ball. The second part is a cap of its ball. The first part is a cap, too,
+    if α <= 0; otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere
+    in d + 2 dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs
+    replace the caps. The error is a few 1e-16·b/t.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

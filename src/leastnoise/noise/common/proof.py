@@ -23,7 +23,7 @@ def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
     """Enclose δ(ε) of Gaussian noise under a shift of `mu` > 0 standard deviations.
 
     δ(ε) = Φ(−t) − e^ε Φ(−t−μ), with μ = `mu` and t = ε/μ − μ/2, by Theorem 8 of Balle & Wang
-    (2018). The terms cancel, which takes more precision.
+    (2018). Digits cancel in the difference, so a narrow ball takes a higher precision.
     """
     e = ball(epsilon)
     t = e / mu - mu / 2
@@ -46,20 +46,21 @@ def delta_of_excess(excess: Fraction) -> arb:
 
 
 def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
-    """The largest loss of noise whose density at x is ∝ e^(−‖x‖/scale): the shift in scales."""
+    """The quotient shift/scale: the largest loss of noise with a density ∝ e^(−‖x‖/scale)."""
     return shift / noise.scale
 
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
     """The largest finite loss of step noise under a shift.
 
-    Steps are as wide as the scale of the noise, and their heights fall by equal ratios.
+    The steps must be as wide as the scale of the noise, and each must have the same height relative
+    to the step before it.
     """
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """A bound on the finite losses at any shift: ln of the ratio of the highest to the lowest step.
+    """A bound on the finite losses at any shift: ln(highest step/lowest step), by height.
 
     Steps of height 0 do not count.
     """
@@ -88,9 +89,10 @@ def most_steps(part: Releases, *, even: bool) -> int:
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
-    """The reason why a proof isn't tried if `work`, a measure of its time, exceeds `most`; or None.
+    """The reason, as text, not to try a proof if `work` exceeds `most`; otherwise None.
 
-    `what` names the measure, such as "the number of edges".
+    `work` is a measure of the time that the proof takes, and `what` is its name in the text, such
+    as "the number of edges".
     """
     if work <= most:
         return None

@@ -38,8 +38,8 @@ _SHORTEST = 1e-4  # smallest first step in the logarithm of a factor
 class SeveralReleases(ABC):
     """A question about several releases, with an accountant that bounds the δ of all draws.
 
-    The question asks for a law of `family` whose worst shift is 1. A linear map of the query is
-    already applied to this shift.
+    The question asks for a law of `family` that hides a worst shift of length 1. If a geometry maps
+    the query linearly, this is a shift of the mapped query.
     """
 
     family: type[Noise]
@@ -47,7 +47,7 @@ class SeveralReleases(ABC):
 
     @abstractmethod
     def one(self, question: Question) -> Noise:
-        """Return the family's law for another `question`, about one release of all rows."""
+        """Return the family's law for one release of all rows, for another `question`."""
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
@@ -60,12 +60,12 @@ class SeveralReleases(ABC):
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
         """Enclose δ of all draws of `law` by moments of the loss; None if that is impossible.
 
-        The relative width of the enclosure may be up to about `closest`.
+        A relative width of about `closest` is narrow enough.
         """
 
     @abstractmethod
     def gaussian_sigma(self) -> float:
-        """The approximate smallest σ of Gaussian noise for all releases, to compare with."""
+        """The approximate smallest σ of Gaussian noise for all releases, for comparisons."""
 
     @property
     def log_delta(self) -> float:
@@ -83,8 +83,7 @@ def scale_alone(task: SeveralReleases) -> Noise:
     Gaussian noise needs √k times the scale for one release, and noise at δ = 0 needs k times the
     scale for one release. For other families the scale is solved from the proved bound on δ, and is
     up to about 1e-5 (relative) above the smallest scale. The search starts near √k times the scale
-    for one release. For samples it starts at the scale for one, since fewer releases never need
-    more noise.
+    for one release. For samples it starts at the scale for one release.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
@@ -103,7 +102,7 @@ def scale_alone(task: SeveralReleases) -> Noise:
 def by_share(
     task: SeveralReleases, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
 ) -> Noise:
-    """Fit a family by its laws for one release, with ε' = ε/factor and δ' = share·δ₀/k.
+    """Fit a family to k releases, by its law for one release at ε' = ε/factor, δ' = share·δ₀/k.
 
     For each of `shares`, the factor is the smallest at which all releases are private. Returns the
     law of the share with the least loss. Trying more shares would give slightly less noise. If the
@@ -122,7 +121,7 @@ def by_share(
 
 
 def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
-    """The part of a budget that has its ε divided by `factor`, and its δ times `share`."""
+    """The budget with the ε of `budget` divided by `factor`, and its δ times `share`."""
     return Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
 
 
@@ -134,12 +133,13 @@ def find_law_of_best_share(
     relative: float = RELATIVE,
     gap: Callable[[Noise, int], float] | None = None,
 ) -> Noise:
-    """The law `law_at(factor, share)` for the best of `shares` and the smallest private factor.
+    """The law of least loss among `law_at(factor, share)`, one for each of `shares`.
 
-    `gap` replaces the task's gap if a kind of noise has a faster one; it takes a law and the points
-    per standard deviation of its lattice. The best share is chosen on a coarse lattice. By basic
-    composition the law for ε/k and δ₀/k is private, too. It is returned if it has less loss, as for
-    a tiny δ₀. The accuracy of ε' is `relative`.
+    The factor of each is the smallest that makes all releases private. `gap` replaces the task's
+    gap if a kind of noise has a faster function. It takes a law and the number of lattice points
+    per standard deviation. The best share is chosen on a coarse lattice. By basic composition the
+    law for ε/k and δ₀/k is private, too. It is returned instead if its loss is smaller, as it may
+    be for a tiny δ₀. The factor, and so ε', has the relative accuracy `relative`.
     """
     loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap
@@ -185,8 +185,9 @@ def find_least_factor(
 ) -> Fraction:
     """The smallest factor by which `law` must be scaled so that all releases are private.
 
-    The search starts at `first`, which is below the factor or close to it. The first bracket ends
-    at `growth` times `first`. Without `growth`, it ends at max(q√k, 1.5) times `first`.
+    The search starts with the interval from `first` to `growth`·`first`; without `growth`, to
+    max(q√k, 1.5)·`first`. The interval grows until it contains the factor, so both arguments affect
+    only speed.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
@@ -210,11 +211,12 @@ def polish(
 ) -> float:
     """A factor with gap <= 0 near the root of `gap`.
 
-    The search starts at `near`, the root of `coarse`, which is the gap on a coarse lattice.
+    `gap` and `coarse` are functions of the factor; `coarse` is the gap on a coarse lattice. The
+    search starts at `near`, the root of `coarse`.
 
     Newton's steps use the slope of `coarse`, which is cheap and almost equal to the slope of `gap`.
-    They end on the private side if the next step would be shorter than `relative`. After three
-    steps the slope is taken from `gap` itself, and `find_root` is the last resort.
+    They end at a private factor from which the next step would be shorter than `relative`. After
+    three steps the slope is taken from `gap` itself. If the steps fail, `find_root` takes over.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
@@ -241,9 +243,9 @@ def find_root(
     """A factor with gap <= 0, at most about `relative` above the root of a decreasing gap.
 
     The first bracket is [low, high]; it grows until it contains the root. The search takes secant
-    steps in the logarithm x of the factor, inside the bracket. Usually ln δ is nearly linear in x;
-    where ε is close to the largest loss of all releases, δ itself is. If secants of ln δ stall,
-    secants of δ are tried, and then the middle of the bracket.
+    steps in the logarithm x of the factor, inside the bracket. Usually ln δ is nearly linear in x.
+    Where ε is close to the largest loss of all releases, δ is nearly linear instead. If a secant of
+    ln δ gains little, a secant of δ is tried next, and then the middle of the bracket.
     """
     left, right = _bracket(gap, low, high)
     last, before = (left, right) if left.x > math.log(low) else (right, left)
@@ -283,15 +285,15 @@ class _Point:
 
     @property
     def over(self) -> float:
-        """The relative excess δ/δ₀ − 1 of the bound over the budget."""
+        """The relative excess δ/δ₀ − 1 of the bound δ over the budget's δ₀."""
         return math.expm1(min(self.gap, 700.0))
 
 
 def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_Point, _Point]:
-    """A point where the gap is above 0, and a point to its right where it isn't, by growing steps.
+    """Find a point with a gap above 0, and a point with a larger factor and a gap of at most 0.
 
-    The steps start from [low, high]. Raises Refused if the gap is at most 0 at ever smaller
-    factors.
+    The search starts from [low, high] and takes growing steps. Raises Refused if the gap is at most
+    0 at ever smaller factors.
     """
     first = _Point(math.log(low), gap(low))
     step = max(math.log(high / low), _SHORTEST)

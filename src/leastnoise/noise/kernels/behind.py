@@ -2,8 +2,8 @@
 
 δ at a single shift is a lower bound on δ, and a law with less loss has narrower kernels, which leak
 more. So it takes little time to show that a search and a proof, which take seconds, would find no
-smaller loss. For several releases only the proof takes seconds, and the search shows if it is worth
-while.
+smaller loss. For several releases only the proof takes seconds, and the search in floats shows if
+the proof is worth its time.
 
 Notation: σ is the standard deviation of a kernel. The centres of neighbouring kernels are 1 apart,
 which is the sensitivity.
@@ -34,14 +34,14 @@ def why_kernels_behind(question: Question, loss: float) -> str | None:
     """The reason why no quasi-Gaussian law has less than `loss`; None if a law may have less.
 
     The question is about one number and a worst shift of 1. For several releases, a search in
-    floats gives the reason.
+    floats decides.
     """
     why = _why_all_behind(question, loss)
     return why or _why_behind_in_floats(QuasiGaussian, question, loss)
 
 
 def _why_all_behind(question: Question, loss: float) -> str | None:
-    """The reason why no law of either family has less than `loss`; None if a law may have less."""
+    """The reason why no Gaussian mixture or quasi-Gaussian law has less than `loss`, or None."""
     if question.sampling_rate != 1 or not question.budget.delta:
         return None
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
@@ -59,8 +59,8 @@ def _why_all_behind(question: Question, loss: float) -> str | None:
 def why_mixture_behind(question: Question, loss: float) -> str | None:
     """The reason why no Gaussian mixture has less than `loss`; None if a mixture may have less.
 
-    For one release, it tests the mixture with exactly this loss, for each number of modes. For
-    several releases, a search in floats gives the reason.
+    For one release, the mixture with exactly this loss is tested against the budget, for each
+    number of modes. For several releases, a search in floats decides.
     """
     why = _why_all_behind(question, loss)
     why = why or _why_behind_in_floats(GaussianMixture, question, loss)
@@ -102,7 +102,7 @@ def _gaussian_sigma(question: Question) -> float:
 
 
 def _loss_of_gaussian(question: Question, sigma: float) -> float:
-    """The loss of Gaussian noise of this σ; no law of kernels of this width has a smaller loss."""
+    """The loss of Gaussian noise of this σ, a lower bound for all laws with kernels of this σ."""
     return sigma**2 if question.loss is Loss.MSE else sigma * math.sqrt(2 / math.pi)
 
 

@@ -38,7 +38,8 @@ _AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
     """Raise NotApplicable if no law with these modes can be proved for the budget.
 
-    It is called before a search, and tests a law about as narrow as any that meets the budget.
+    It is called before a search. It tests a law whose kernels are about as narrow as the budget
+    allows.
     """
     sigma = Fraction(narrowest_sigma(question.budget.epsilon))
     why = why_not_kernels(
@@ -96,7 +97,7 @@ def _widen_slightly(log_ratio: float) -> Fraction:
 
 
 def narrowest_sigma(epsilon: Fraction) -> float:
-    """The approximate smallest σ that meets the budget if the longest shift is harmless.
+    """The approximate smallest σ that meets the budget if a shorter shift is the worst.
 
     The formula is fitted by eye.
     """
@@ -130,7 +131,7 @@ class _Problem:
         return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
 
     def root_of_end(self) -> float | None:
-        """The ln(1/σ) at which H at the longest shift equals δ; None if H is below δ at every σ."""
+        """The ln(1/σ) at which H at the longest shift equals δ; None if it is below δ for all σ."""
 
         def over(log_ratio: float) -> float:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
@@ -144,10 +145,10 @@ class _Problem:
     def end_of(self, peaks: Peaks, start: float) -> float:
         """The ln(1/σ) at which a peak of H falls to δ, or disappears, as σ grows.
 
-        The peak is the highest of the `peaks` at ln(1/σ) = `start`, where it is too high. The
-        search takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends
-        where an island of {L > 0} ends (L as in `profile.crossings`). The island's area is
-        quadratic in the distance from there.
+        The peak is the highest of the `peaks` at ln(1/σ) = `start`, where H exceeds δ. The search
+        takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends where an
+        island of {L > 0} ends (L as in `profile.crossings`). The island's area is quadratic in the
+        distance from there.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -215,8 +216,8 @@ class _PeakPosition:
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
     """The law with kernels wider by `factor` at the same centres; its δ is smaller.
 
-    In contrast, `scaled` increases the spacing, too, and a peak of H at a shorter shift might
-    remain.
+    In contrast, `scaled` increases the spacing, too. Then H might stay too large at a shorter
+    shift.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 
@@ -264,7 +265,7 @@ def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
     """The smallest K whose outermost kernel has a weight of at most δ, or MOST_MODES.
 
     A shift by the spacing moves the outermost kernel to where the law has little mass. So H at this
-    shift is at least about its weight.
+    shift is at least about this kernel's weight.
     """
     total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):

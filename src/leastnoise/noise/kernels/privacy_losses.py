@@ -88,7 +88,8 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
     """A loss beyond which finite losses have negligible mass.
 
-    The bounds of `upper` and `lower` hold for any value of it.
+    The bounds of `upper` and `lower` hold for any value of it. Raises NotApplicable if this loss is
+    too large for a lattice.
     """
     with precision(BITS):
         loss = shifts_of(noise, shift).reach()
@@ -120,7 +121,7 @@ def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTabl
 
 
 def _left_out(table: DensityTable) -> float:
-    """An upper bound on what the table omits of f, w·f′ and w²·f″, because kernels are cut off."""
+    """An upper bound on the omitted parts of f, w·f′ and w²·f″, as the table cuts off kernels."""
     return math.exp(-((table.far - 1) ** 2) / 2)
 
 
@@ -145,7 +146,7 @@ class ShiftLosses:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _LossCell:
-    """The shifts between two evaluated shifts; `bound` is an upper bound on H there, at each ε."""
+    """An interval of shifts between two evaluated shifts, and a `bound` on H in it for each ε."""
 
     left: ShiftLosses
     right: ShiftLosses
@@ -166,7 +167,7 @@ class Shifts:
 
     @cached_property
     def _long_row(self) -> Row:
-        """The row at shift 0 of a longer table; slices of it are the rows at the multiples of w."""
+        """The row of a longer table at shift 0, of which slices are the rows at multiples of w."""
         return self._longer.row(Fraction(0))
 
     @cached_property
@@ -175,7 +176,7 @@ class Shifts:
 
     @cached_property
     def _long(self) -> Quintics:
-        """The density on the items of the longer table."""
+        """The density as quintics, on the items of the longer table of `_long_row`."""
         pieces = QuinticSums(table=self._longer, still=self._long_row)
         return pieces.of(Fraction(0), self._long_row, 0.0, 1.0)
 
@@ -202,7 +203,7 @@ class Shifts:
 
     @cached_property
     def _first(self) -> list[ShiftLosses]:
-        """The losses at multiples of the table's step, and at the longest shift."""
+        """The losses at the shifts to evaluate first: multiples of w, and the longest shift."""
         count = math.ceil(self.longest * _PER_SIGMA)
         shifts = [Fraction(i, _PER_SIGMA) for i in range(count)] + [self.longest]
         return [self.examine(shift) for shift in shifts]
@@ -248,7 +249,7 @@ class Shifts:
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
     def examine(self, shift: Fraction) -> ShiftLosses:
-        """Compute the losses at one shift."""
+        """Compute the bounds on the losses at one shift."""
         row = self._row(shift)
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
@@ -267,7 +268,7 @@ class Shifts:
         )
 
     def _cell(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> _LossCell:
-        """Bound H between two shifts, at most a step of the table apart, for each α in `alphas`."""
+        """Bound H between two shifts for each α in `alphas`; they are at most w apart."""
         width = float(right.shift - left.shift) * (1 + 1e-9)
         at_left, at_right = left.above(alphas), right.above(alphas)
         rise, sag = np.abs(at_left - at_right), self.bend(left, right, alphas) * (width**2 / 2)
@@ -278,10 +279,10 @@ class Shifts:
         return _LossCell(left=left, right=right, bound=bound)
 
     def bend(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> Floats:
-        """Upper bounds on how fast the slope of H falls between two shifts, for each α in `alphas`.
+        """Upper bounds on −H″ between two shifts, for each α in `alphas`.
 
-        The bound is on ∫ max(0, −f″(y + φ)) dy over the y with f(y + φ′) > αf(y). It holds for all
-        shifts φ and φ′ between the two.
+        They bound ∫ max(0, −f″(y + φ)) dy over all y with f(y + φ′) > αf(y), for all shifts φ and
+        φ′ between the two.
         """
         width = float(right.shift - left.shift) * (1 + 1e-9)
         fall = falls(
@@ -304,7 +305,10 @@ class Shifts:
 
 
 def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
-    """Halve items `times` times; return the coefficients on the parts, shape (6, parts, items)."""
+    """Halve each item `times` times.
+
+    Returns the coefficients on the parts, shape (6, parts, items).
+    """
     both = np.stack([p, q], axis=1)[:, :, None]
     for _ in range(times):
         both = np.concatenate(split(both, np.array(0.5)), axis=2)
@@ -312,7 +316,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Bounds on the masses of parts of items: lower bounds under P, and upper bounds under Q.
+    """Lower bounds on the masses of parts of items under P, and upper bounds under Q.
 
     Parts with the bound 0 under P are left out.
     """

@@ -52,9 +52,9 @@ _FAR = 0.05  # longest step in ln σ
 def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
-    For releases of samples, decay and number of kernels are fitted to fewer releases of all rows:
-    as many as there are samples that contain a given row, on average. The budget of this fit is the
-    budget that Gaussian noise, calibrated for the samples, meets in these releases. Raises
+    For releases of samples, decay and number of kernels are fitted to fewer releases of all rows.
+    Their number is the average number of samples that contain a given row. The budget of this fit
+    is the budget that Gaussian noise, calibrated for the samples, meets in these releases. Raises
     InvalidArgument for a fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)
@@ -187,7 +187,7 @@ class _KernelsProblem:
         return self.question.loss.of(self.fitted[decay, modes])
 
     def _over(self, decay: Fraction, modes: int) -> Callable[[float], float]:
-        """Return a function that estimates the gap of the law with a given ln(1/σ).
+        """Return a function from ln(1/σ) to an estimate of the law's gap, for this decay and modes.
 
         A penalty is added where σ is below _LEAST_SCALE.
         """
@@ -213,9 +213,9 @@ class _KernelsProblem:
 
 
 def _find_scale(gap: Callable[[float], float], sigma: float, slope: float) -> float:
-    """A σ with gap <= 0 close to the root of `gap`, by a Newton step from `sigma`, then secants.
+    """A σ close to the root of `gap`, with gap(σ) <= 0, by a Newton step and then secants.
 
-    `slope` is the approximate slope of the gap in ln σ.
+    The search starts at `sigma`, and `slope` is the approximate slope of the gap in ln σ.
     """
     last: tuple[float, float] | None = None
     for _ in range(8):  # secants

@@ -58,8 +58,9 @@ class Program:
     def solve(self, *, price: float, start: Floats) -> Floats:
         """Return the p_0 … p_N that minimise max D_k + price·E loss, within GAP of the minimum.
 
-        `start` (positive, any sum) should not fall faster than the result: a step of Newton's
-        method at most doubles a mass. Raises Refused if the method doesn't converge.
+        `start` has positive masses of any sum. They should not fall faster than the result, since a
+        step of Newton's method at most doubles a mass. Raises Refused if the method doesn't
+        converge.
         """
         prices = price * self.costs
         point, length = self._begin(start), 1.0
@@ -217,7 +218,10 @@ class _LatticePoint:
 
     @property
     def gap(self) -> float:
-        """The duality gap Σ_k λ_k s_k, a bound on how far a feasible point is above the minimum."""
+        """The duality gap Σ_k λ_k s_k.
+
+        A feasible point's objective exceeds the minimum by at most this gap.
+        """
         return float(self.multipliers @ self.slack)
 
     @property
@@ -239,7 +243,7 @@ class _LatticePoint:
         return prices * self.masses + slopes + self.level * self.shares
 
     def is_solved(self, prices: Floats) -> bool:
-        """True if the point is on the central path, at the final gap."""
+        """True if the point is on the central path with the final gap, up to small residuals."""
         wanted = GAP * self.largest / self.program.cells
         uncentred = float(np.abs(self.multipliers * self.slack / wanted - 1).max())
         broken = float(np.abs(self.broken).max()) / self.largest
@@ -326,11 +330,11 @@ _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
 def search(question: Question) -> Cactus:
-    """Return the cactus law that just meets the budget, with about 320 cells on each side of 0.
+    """Return the cactus law that just meets the budget, on about 320 cells on each side of 0.
 
-    The search is over the price of loss in units of divergence, to 1e-6; each price corresponds to
-    a bound on the loss. Raises NotApplicable if the range is too long for the lattice or ε is too
-    large, Refused if the search fails, and InvalidArgument for fixed parameters.
+    The search is over the price μ, to 1e-6; each price corresponds to a bound on the loss. Raises
+    NotApplicable if the range is too long for the lattice or ε is too large, Refused if the search
+    fails, and InvalidArgument for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(
@@ -348,7 +352,7 @@ def search(question: Question) -> Cactus:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Solution:
-    """A solved program: its masses, at the price at which its law meets δ."""
+    """A solved program: the masses, and the price μ at which its law meets δ."""
 
     program: Program
     log_price: float
@@ -381,7 +385,7 @@ def _solve_roughly(question: Question) -> _Solution:
 
 
 def _refine(question: Question, rough: _Solution) -> _Solution:
-    """Solve the program with many cells, on the range where `rough` has noticeable probability."""
+    """Solve the program with many cells, on the range where `rough` has non-negligible mass."""
     cells, shares = rough.program.cells, rough.program.counts * rough.masses
     beyond = np.cumsum(shares[::-1])[::-1]
     last = int(np.argmax(beyond <= _OUTSIDE * float(question.budget.delta)))
@@ -395,7 +399,10 @@ def _refine(question: Question, rough: _Solution) -> _Solution:
 
 
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
-    """A program on `length` sensitivities with about `count` cells, at least one for each."""
+    """A program whose range is `length` sensitivities, with about `count` cells in it.
+
+    There is at least one cell in each sensitivity.
+    """
     cells = max(1, math.floor(count / length))
     return Program(cells=cells, reach=math.ceil(length * cells), fall=fall / cells, power=power)
 
@@ -403,7 +410,7 @@ def _program(length: float, count: int, *, fall: float, power: int) -> Program:
 def _solve_for_delta(
     question: Question, program: Program, start: Floats, *, log_price: float, root: IncreasingRoot
 ) -> _Solution:
-    """Solve `program` at the price for which its law meets δ."""
+    """Solve `program` at the price μ at which its law just meets δ."""
     delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
     tried: dict[float, _Solution] = {}
 

@@ -144,7 +144,7 @@ class Cactus(LatticeStepNoise):
 
     U is uniform on (−½, ½), so the density has steps of equal width. Calibration takes the masses
     that minimise the largest KL divergence over shifts of at most `scale` under a bound on the
-    expected loss. The proof of privacy holds for any masses. If the bound on the loss is tight, the
+    expected loss. The proof of privacy holds for any masses. If the bound on the loss is small, the
     density has a spike at every multiple of the scale, hence the name.
 
     Args:

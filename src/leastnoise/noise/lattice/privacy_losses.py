@@ -156,7 +156,10 @@ def _law(noise: LatticeNoise) -> _FloatLaw:
 
 
 def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
-    """Upper bounds on the largest δ(ε) over the shifts `every`, for each ε >= 0 in `epsilons`."""
+    """Upper bounds on the largest δ(ε) over the shifts `every`, for each ε >= 0 in `epsilons`.
+
+    Raises NotApplicable if the lattice has too many points and shifts.
+    """
     if len(law.low) * len(every) > 2e8:
         raise NotApplicable(family="composition", why="the lattice has too many shifts to compose")
     with precision(BITS):

@@ -110,7 +110,7 @@ class _LatticeLaw:
         return largest
 
     def _exposed(self, shift: int) -> NDArray[np.int64]:
-        """The indices k − shift >= 0 where 2^b a_k > C⁻ a_{k−shift} is possible.
+        """The indices k − shift >= 0 of the points k where 2^b a_k > C⁻ a_{k−shift} is possible.
 
         A whole number of n bits whose leading 30 bits are t lies between t·2^(n−30) and (t +
         1)·2^(n−30). Let n, n′ and f be the bits of a_k, a_{k−shift} and C⁻, and t, t′ and c their

@@ -29,8 +29,9 @@ def cactus_several(task: SeveralReleases) -> Cactus:
 def discrete_staircase_several(task: SeveralReleases) -> Noise:
     """The discrete staircase for k releases and a δ > 0.
 
-    Its scale is fixed. The loss of one release is at most ε' except with a small probability, and
-    ε' is searched between ε/k and ε/√k. Raises the errors of the design.
+    Its scale is fixed, so every tried budget needs a design of its own. The loss of one release is
+    at most ε' except with a small probability, and ε' is searched between ε/k and ε/√k. Raises the
+    errors of the linear program that designs the masses.
     """
     # The δ of one release as a part of δ/k; nearly all of δ/k is best if losses just add up.
     shares = (Fraction(1, 2), Fraction(63, 64))

@@ -50,8 +50,8 @@ _LogDelta = Callable[..., float]
 def generalized_gamma_search(question: Question) -> GeneralizedGamma:
     """Find the generalized gamma law of least loss, at the smallest scale that meets the budget.
 
-    The question's `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and for a δ
-    so close to 1 that a provable scale is more than 1e-5 (relative) above the smallest.
+    The question's `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100. It is also
+    raised for a δ so close to 1 that the margin for the proof would be more than 1e-5 of the scale.
     """
     check_epsilon(question.budget)
     return _least(question.dimension, question.budget, question.loss, fixed_of(question))
@@ -113,7 +113,7 @@ class _RadialProblem:
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
     def log_shift(self, law: GeneralizedGamma) -> float:
-        """Return ln of the largest shift, in scales, at which the law meets the budget."""
+        """Return ln of the largest shift, in scales, for which the law meets the budget."""
         about = self.about_log_shift(law)
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
@@ -137,7 +137,7 @@ class _RadialProblem:
         return root
 
     def _guess(self, law: GeneralizedGamma) -> float:
-        """Return a guess for `log_shift`, at which the law has the MSE of the previous law."""
+        """Return a guess for `log_shift`: with it, the law has the same MSE as the previous law."""
         return (math.log(law.mse) - self._last_log_mse) / 2
 
     def _over(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
@@ -200,9 +200,9 @@ def find_best_shape(
     Parameters in `fixed` stay. The first shapes have α = d−1, and the classic p = 1 and p = 2 are
     among their p. The simplex method varies ln p and (α+1)/d, which is at most 1. It stops when its
     values of `log_loss` differ by at most `flat`. The best of the first shapes is returned unless
-    the simplex method gains more than `no_gain`. The default is within the scale's tolerance, and a
-    p such as 1.00001 is hard to prove. Beyond 2,000 dimensions only the classic members are
-    compared.
+    the simplex method lowers ln of the loss by more than `no_gain`. So negligible gains don't lead
+    to a p such as 1.00001, which is hard to prove. Beyond 2,000 dimensions only the classic members
+    are compared.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -234,7 +234,7 @@ def find_best_shape(
 def _best_classic(
     dimension: int, log_loss: Callable[[GammaShape], float], fixed: Mapping[str, Fraction]
 ) -> GammaShape:
-    """The classic shape of less loss: Gaussian (p = 2) or l2 (p = 1), unless `fixed` sets p."""
+    """The better classic shape: Gaussian (p = 2) or l2 (p = 1), unless `fixed` sets p."""
     alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
     return min((GammaShape(alpha=alpha, p=p) for p in powers), key=log_loss)
@@ -266,9 +266,10 @@ def spherical_laplace_search(question: Question) -> SphericalLaplace:
 def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
-    Let k be the number of releases. The proved bound on δ comes from the moment generating function
-    of the loss. It is solved for ln(1/σ − ε/k) to 1e-10, since σ = k/ε is private even at δ = 0. If
-    that takes too many nodes of a quadrature, losses are put on lattices instead.
+    Let k be the number of releases. The smallest scale is the root of a proved bound on δ, from the
+    moment generating function of the loss. It is searched in ln(1/σ − ε/k), to 1e-10, since σ = k/ε
+    is private even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of the
+    losses give another bound.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)
@@ -276,7 +277,7 @@ def several(task: SeveralReleases) -> Noise:
 
 
 def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
-    """The law of `several` from moments of the loss; None if they take too long to compute."""
+    """The l2 law for several releases, from moments of the loss; None if these take too long."""
     budget, dimension = task.question.budget, task.question.dimension
     compositions = task.question.compositions
     share = float(budget.epsilon) / compositions

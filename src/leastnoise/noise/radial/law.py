@@ -176,8 +176,9 @@ class GeneralizedGamma(Noise):
 class SphericalLaplace(Noise):
     """Spherical Laplace noise, the noise of the l2 mechanism.
 
-    The density at x is proportional to exp(−‖x‖₂/σ), with σ = scale. Under l2 shifts of length at
-    most Δ it has ε = Δ/σ exactly, at δ = 0. In one dimension use `Laplace`, which is the same law.
+    The density at x is proportional to exp(−‖x‖₂/σ), with σ = scale. For l2 shifts of length at
+    most Δ it is purely ε-private (δ = 0) with ε = Δ/σ, and for no smaller ε. In one dimension use
+    `Laplace`, which is the same law.
 
     Args:
         scale: σ > 0, in the query's unit.

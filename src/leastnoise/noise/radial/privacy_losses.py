@@ -210,9 +210,9 @@ def upper(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 
 
 def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
-    """The law of losses at −size·step … size·step from chords between bounds on δ(ε), ε >= 0.
+    """A law of losses at −size·step … size·step, from chords between upper bounds on δ(ε).
 
-    `points` are pairs of ε and a bound on δ(ε). The laws P and Q must be symmetric:
+    `points` are pairs of ε >= 0 and a bound on δ(ε). P and Q must be mirror images of each other:
     P(Z > z) = Q(Z < −z).
     """
     with precision(BITS):
@@ -287,13 +287,13 @@ def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGam
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Widened:
-    """Bounds on masses under a law, from masses under another law that is slightly narrower.
+    """Bounds on masses of outputs under a law, from their masses under a slightly narrower law.
 
     The narrower law has scale 1, and the wider law has scale λ >= 1. A shift s/λ of the narrower
     law has the losses of a shift s of the wider law. The ratio of the wider to the narrower density
-    is λ^−(α+1) e^(r^p (1 − λ^−p)), so it is at least λ^−(α+1) everywhere. It is at most
-    e^(B (1 − λ^−p)) for radii with r^p <= B, whatever B. Larger radii have a probability under the
-    wider law, `beyond`.
+    is λ^−(α+1) e^(r^p (1 − λ^−p)), so it is at least λ^−(α+1) everywhere. It is at most e^(B (1 −
+    λ^−p)) for radii with r^p <= B, whatever B. Larger radii have a probability under the wider law,
+    `beyond`.
     """
 
     least_ratio: arb
@@ -334,8 +334,8 @@ def choose_losses(
 ) -> list[tuple[Fraction, float]]:
     """Choose the values of ε for the proof, as pairs (ε, approximate ln P(Z > ε)).
 
-    They ascend from 0 to the `reach` of the law of scale 1 under a shift of `scales`. A finer
-    `step` of the lattice takes more of them.
+    The values of ε ascend from 0 to the `reach` of the law of scale 1 under a shift of `scales`.
+    For a finer `step` of the lattice there are more of them.
     """
     wanted = _spread(law, scales) / (_STEPS * float(step))
     if law.dimension == 1:  # closed forms take milliseconds

@@ -110,7 +110,7 @@ def _mass_within(law: Law, radius: float) -> float:
 
 
 def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
-    """Return 1 − F(w) from `down` = (1 − w)/2 and `up` = (1 + w)/2, accurate near w = ±1, too."""
+    """Return 1 − F(w) for `down` = (1 − w)/2 and `up` = (1 + w)/2, accurate even near w = ±1."""
     small = cap(dimension, np.minimum(np.minimum(down, up), 0.5))
     return np.where(down <= up, small, 1 - small)
 

@@ -95,7 +95,7 @@ def several(task: SeveralReleases) -> Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """The arguments of `several` that decide the result; `whole` is the task itself."""
+    """The arguments of `several` that decide the result, hashable; `whole` is the whole task."""
 
     dimension: int
     budget: Budget
@@ -107,7 +107,10 @@ class _Task:
 
 @lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
-    """The law of least loss among the classic members and the best shape of a search."""
+    """The law of least loss among the classic members and the best shape of a search.
+
+    Raises Refused if no law is found.
+    """
     problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrate(GammaShape(alpha=given["alpha"], p=given["p"]))
@@ -148,7 +151,7 @@ class _ScaleSearch:
         self._slope = -10.0
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at the approximate smallest scale, plus a small charge for a pole.
+        """Return ln of the loss at the approximate smallest scale, plus a small penalty for a pole.
 
         It is +∞ if no scale is found, or if p is so near to 1 that a proof takes long.
         """
@@ -163,7 +166,10 @@ class _ScaleSearch:
         return math.log(self._task.loss.of(law)) + power * log_scale + _POLE * (law.kappa > 0)
 
     def calibrate(self, shape: GammaShape) -> GeneralizedGamma:
-        """Return the law of this shape at the smallest scale for which the proof should succeed."""
+        """Return the law of this shape at nearly the smallest scale for which a proof succeeds.
+
+        Raises NotCertified if no proof succeeds at a few slightly larger scales either.
+        """
         law = self._law(shape)
         if law.is_classic and law.p == 2:
             return law.scaled(self._sigma * root_above(Fraction(2)))  # σ = scale/√2, exactly
@@ -190,7 +196,7 @@ class _ScaleSearch:
         )
 
     def _l2_scale(self) -> Fraction:
-        """Return the scale of the l2 mechanism from its own proof, which is a little tighter."""
+        """Return the smallest scale of the l2 mechanism, by its own, slightly tighter proof."""
         question = replace(self._task.whole.question, fixed={})
         l2 = replace(self._task.whole, family=SphericalLaplace, question=question)
         return fit.several(l2).scale
@@ -303,7 +309,7 @@ def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
 
 
 def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
-    """Put the law on a lattice that suits `compositions` releases.
+    """Put the law of the loss on a lattice, with a step that suits `compositions` releases.
 
     Each mass is split between two neighbouring points. Returns the first point, the step and
     masses.

@@ -51,7 +51,7 @@ def _least(
 ) -> SphericalStaircase:
     """The spherical staircase with decay ε and the smallest radius that meets the budget.
 
-    `gamma` is the best one, unless the argument sets it.
+    Its gamma is the best, unless the argument `gamma` sets it.
     """
     decay = budget.epsilon
     problem = CutStaircase(
@@ -70,7 +70,10 @@ def _least(
 
 
 def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStaircase:
-    """The law with the parameters in `fixed`, at the smallest scale that meets the budget."""
+    """The law with the parameters in `fixed`, at the smallest scale that meets the budget.
+
+    Raises InvalidArgument unless `fixed` has both gamma and radius.
+    """
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",

@@ -40,10 +40,11 @@ _GAMMAS = np.linspace(1 / 32, 1, 32).tolist()  # grid for γ where the best γ h
 
 
 def staircase_search(question: Question) -> Staircase:
-    """Return the purely ε-private law of scale 1 and decay ε with the best γ; δ is left unspent.
+    """Return the purely ε-private staircase of scale 1 and decay ε with the best γ.
 
-    `fixed` may set γ, and a decay. With a decay other than ε, the scale is the smallest that meets
-    the budget, δ included. Raises NotApplicable for epsilon = 0, or if no scale meets the budget.
+    δ is left unspent. `fixed` may set γ, and a decay. With a decay other than ε, the scale is the
+    smallest that meets the budget, and δ is spent, too. Raises NotApplicable for epsilon = 0, or if
+    no scale meets the budget.
     """
     budget = question.budget
     decay = Fraction(question.fixed.get("decay", budget.epsilon))
@@ -174,8 +175,8 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     """Return the truncated staircase of least loss: the best γ in (0, 1], at its smallest radius.
 
     `fixed` may set gamma and an atom w (default 0). The steps then have δ' = (δ − w)/(1 − w) left
-    to spend. Raises Refused if nothing is left, or if the radius or ε is too large. It also does so
-    if `fixed` sets the radius, or a decay other than ε.
+    to spend. Raises Refused if no δ' is left, or if the radius or ε is too large. Raises Refused,
+    too, if `fixed` sets the radius, or a decay other than ε.
     """
     decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
     atom = Fraction(question.fixed.get("atom", 0))
@@ -213,7 +214,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
 
 
 def _grid(epsilon: float) -> list[float]:
-    """Grid points for γ: evenly spaced for small ε, geometric for large ε, where γ is small."""
+    """Grid points for γ: evenly spaced points, and a geometric sequence for a large ε."""
     even = np.linspace(1 / _POINTS, 1.0, _POINTS)
     geometric = np.geomspace(math.exp(-min(epsilon, 600.0)), 1.0, _POINTS)
     return sorted({*even.tolist(), *geometric.tolist()})
@@ -283,7 +284,7 @@ class _StepsProblem:
 
 
 def tulap_search(question: Question) -> Tulap:
-    """Return the published law: scale 1, decay ε, and the radius that meets δ.
+    """Return the Tulap law of its source: scale 1, decay ε, and the radius that meets δ.
 
     `fixed` may set the radius, and with it the decay; then the scale is the smallest that meets the
     budget. Raises NotApplicable if the radius is too large, InvalidArgument for a decay alone.

@@ -106,7 +106,7 @@ class Staircase(Noise):
         return float(self.scale) * self._mix(gamma, higher) / 2
 
     def _mix(self, low: float, high: float) -> float:
-        """The weighted mean (γ·low + m·high)/(γ + m)."""
+        """The mean (γ·low + m·high)/(γ + m) of two numbers, with the weights γ and m."""
         gamma, m = float(self.gamma), self.mean_step
         return gamma / (gamma + m) * low + m / (gamma + m) * high
 

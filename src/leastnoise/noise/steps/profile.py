@@ -104,7 +104,7 @@ def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
 
 
 def _split(number: Fraction) -> tuple[int, Fraction]:
-    """Split a number into its floor and its fractional part."""
+    """Return the floor of a number, and its fractional part."""
     whole = math.floor(number)
     return whole, number - whole
 

@@ -133,8 +133,8 @@ def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
 def step_delta_ball(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over all shifts up to `shift`.
 
-    Let w be the probability of the atom at 0. Every shift moves it to a point where the other copy
-    has no atom. So δ(ε) = w + (1 − w)·(δ(ε) of the steps), for every ε.
+    Let w be the probability of the atom at 0. Every shift moves the atom to a point where the
+    unshifted law has no atom. So δ(ε) = w + (1 − w)·(δ(ε) of the steps), for every ε.
     """
     s = shift / noise.scale
     if isinstance(noise, TruncatedStaircase | Tulap) and 0 < s <= 1 and epsilon >= 0:

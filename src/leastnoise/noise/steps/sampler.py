@@ -136,9 +136,10 @@ def _floor(number: arb) -> int | None:
 
 
 def share(noise: Geometric, grid: Fraction, count: int) -> Share:
-    """Return one of `count` shares. It is on the integers for every `grid`: no sum is rounded.
+    """Return the share of each of `count` clients.
 
-    Raises NotApplicable for staircases of several cells: their noise can't be divided into shares.
+    It is on the integers for every `grid`, so that no sum is rounded. Raises NotApplicable unless
+    the noise has one cell and the scale 1: other noise can't be divided into shares.
     """
     del grid
     if noise.cells != 1 or noise.scale != 1:
@@ -149,9 +150,9 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
-    """A sampler of one of `count` shares: a sum of `_logarithmic` draws with random signs.
+    """A sampler of one of `count` shares: a sum of logarithmic variables with random signs.
 
-    Their number is Poisson, and a sign is + or − with equal probability.
+    The number of variables is Poisson, and each sign is fair.
     """
 
     def draw() -> LazyReal:

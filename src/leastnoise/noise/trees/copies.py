@@ -69,7 +69,10 @@ class Laws:
 
     @classmethod
     def of_prefixes(cls, noise: Agreeing, count: int) -> Laws:
-        """The laws of the sums of the first 1, …, `count` cells; raises like `prefix_moments`."""
+        """The laws of the sums of the first 1, …, `count` cells.
+
+        Raises NotApplicable if the moments take too much work, as `prefix_moments` does.
+        """
         moments = prefix_moments(noise)[1 : count + 1]
         laws = prefix_laws(noise)
         if laws is None:

@@ -38,8 +38,8 @@ MOST_DRAWS = 1 << 25
 class Upward:
     """Results of the pass from the cells to the root, for each level (root first) and kind of node.
 
-    `subtrees` holds A_l. `siblings` holds the transforms of C_l, for each kind of the child that is
-    left out, and `acceptance` holds κ; both end above the cells.
+    `subtrees` holds the laws A_l. `siblings` holds the transforms of C_l, one for each kind of the
+    omitted child. `acceptance` holds κ. The last two have no entry for the cells.
     """
 
     subtrees: list[list[Floats]]
@@ -52,7 +52,7 @@ def estimate_variances(
 ) -> list[list[float]]:
     """The variance of a node, for each level (root first) and each position of the level.
 
-    Raises NotApplicable like `solve`.
+    Raises NotApplicable if the laws are too wide or too many.
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
@@ -79,9 +79,9 @@ def estimate_variances(
 
 
 def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> list[list[float]]:
-    """The share κ of candidates that the sampler keeps, by level above the cells and kind of node.
+    """The share κ of candidates that the sampler keeps at a node, by level and kind of node.
 
-    Raises NotApplicable like `solve`.
+    The cells have no κ. Raises NotApplicable if the laws are too wide or too many.
     """
     shape, size = shape_of(branches, len(rates) - 1), find_window(branches, rates)
     check_numbers(shape, size)
@@ -89,7 +89,7 @@ def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> li
 
 
 def expected_draws(noise: Agreeing) -> float:
-    """The expected number of cells drawn for one draw of the noise, with rejected candidates.
+    """The expected number of cells that one draw of the noise draws, rejected cells included.
 
     For a node it is the sum of its children's expected numbers, divided by κ.
     """
@@ -105,7 +105,8 @@ def expected_draws(noise: Agreeing) -> float:
 def check_work(noise: Agreeing) -> None:
     """Raise NotApplicable if one draw of the noise takes more than 2^25 draws of cells on average.
 
-    They would take about ten seconds. The number follows from the law alone, not from any data.
+    2^25 draws of cells take about ten seconds. The number follows from the law alone, not from any
+    data.
     """
     if (draws := expected_draws(noise)) > MOST_DRAWS:
         why = (
@@ -140,7 +141,7 @@ def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
 
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
-    """For each part, the transform of the law of the sum of all children but one child of it.
+    """For each part, the transform of the law of the sum of all children except one of this part.
 
     A part is a pair: the transform of a child's law, and the number of children with this law.
     """

@@ -95,10 +95,10 @@ def search_shares(
 ) -> tuple[Fraction, ...]:
     """The shares that minimize the `loss` of the levels' variances (root first).
 
-    `best_shares` is this search with the weighted log-variance as loss. The loss must rank shares
-    alike if all variances are multiplied by the same number. A variance of 0 in floats is passed as
-    1e-200. The result does not depend on `rows.most`, and depends on the scale only through
-    `scale_to_search`.
+    `best_shares` is this search with the weighted log-variance as loss. The order of the losses
+    must not change if all variances are multiplied by the same number. A variance of 0 in floats is
+    passed as 1e-200. The result does not depend on `rows.most`. Of the scale, only the result of
+    `scale_to_search` matters.
     """
     tree, narrow = _even_tree(branches), float(scale_to_search(scale))
     twice_from = _first_branching(tree) if rows.replaced and tree.dimension > 1 else None
@@ -119,9 +119,9 @@ def search_shares(
 
 
 def scale_to_search(scale: Exact) -> Fraction:
-    """The scale near `scale` for which the best shares are searched.
+    """A scale near `scale`, out of few, for which the best shares are searched instead.
 
-    A search for the least ε tries many scales. The best shares are searched for few scales, and
+    A search for the least ε tries many scales, so the best shares are searched for few scales, and
     reused for scales nearby. All scales from 2 on have about the same best shares. Below ½ the best
     shares change fast, so each scale has its own search.
     """
@@ -147,7 +147,7 @@ def _first_branching(tree: Agreeing) -> int:
 
 
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
-    """Descend to shares, in thousandths, that no shift of 0.002 from one level to another improves.
+    """Descend to shares, in thousandths, that moving 0.002 between levels doesn't improve.
 
     `loss` takes whole thousandths with the sum 1000. The last level always has at least one.
     """
@@ -196,7 +196,7 @@ def search(question: Question) -> Agreeing:
 
 
 def several(task: SeveralReleases) -> Agreeing:
-    """The law for k releases, each of which gets ε/k of the budget; δ is left unspent."""
+    """The law for k releases, each of which spends ε/k; δ is left unspent."""
     budget, count = task.question.budget, task.question.compositions
     share = Budget(epsilon=budget.epsilon / count, delta=budget.delta / count)
     return search(task.question.one_at(share))

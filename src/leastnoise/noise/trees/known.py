@@ -49,8 +49,8 @@ class Known:
     def times(self, weights: Floats) -> Known:
         """The products x_t·w_t for numbers w_t = e^(−r|t|) <= 1 with a rate r >= 0.
 
-        Each of `weights` estimates w_t with an error of at most `EXPONENTIAL`. By Cauchy–Schwarz,
-        the errors of x add up to at most error·‖w‖.
+        Each of `weights` estimates a w_t with an error of at most `EXPONENTIAL`. By the
+        Cauchy–Schwarz inequality, the errors of x, each times w_t, sum to at most error·‖w‖.
         """
         off = 2 * EXPONENTIAL * norm(self.values)
         summed = self.error * norm(weights) + 2 * EXPONENTIAL * float(np.abs(self.values).sum())
@@ -99,7 +99,10 @@ class Known:
         )
 
     def power(self, count: int) -> Known:
-        """The law of the sum of `count` independent draws of the law x; always 0 for count = 0."""
+        """The law of the sum of `count` independent draws from the law x.
+
+        For count = 0 it is the law of the number 0.
+        """
         if count <= 1:
             unit = np.zeros(len(self.values))
             unit[0] = 1.0
@@ -116,8 +119,8 @@ class Known:
     def largest(self) -> float:
         """An upper bound on the size of each number of the transform of x, both exact and computed.
 
-        For the exact transform the bound is Σx. It is at most `mass`, and follows from `values`,
-        too.
+        For the exact transform the bound is Σx, which is at most `mass`. A bound on Σx follows from
+        `values`, too.
         """
         rooted = math.sqrt(len(self.values))
         total = float(np.abs(self.values).sum()) * (1 + 1e-9)
@@ -130,7 +133,7 @@ class Known:
 
 
 def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
-    """For each part, the law of the sum of all summands except one summand of that part.
+    """For each part, the law of the sum of all summands except one of this part.
 
     A part is a pair of a law and the number of summands with this law. Sums are products of
     transforms, as in `power`. Their error is at most Σ_j m_j·err_j/max_j times Π_j max_j^m_j. Here

@@ -166,7 +166,7 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Rows | None:
-        """The moves of rows between cells that a unit makes; None if they aren't known."""
+        """The moves of rows between cells that one unit can make; None if none are stated."""
         return sensitivity.rows(dimension=dimension)
 
     @classmethod
@@ -178,12 +178,12 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """The number of moves that a unit makes; raises NotApplicable unless it moves rows."""
+        """The number of rows that a unit can move. Raises NotApplicable if no rows are stated."""
         return Fraction(cls.rows_of(sensitivity, dimension).most)
 
     @classmethod
     def rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
-        """The moves of rows between cells that a unit makes.
+        """The rows that one unit can add, remove or move between cells.
 
         Args:
             sensitivity: The sensitivity of the query.

@@ -98,7 +98,9 @@ class LevelLaw:
         return moment_of(self.probabilities, 1)
 
     def half_width(self, coverage: float = 0.95) -> int:
-        """The smallest h with P(|Z| <= h) >= coverage, even with the largest possible errors.
+        """The smallest h for which P(|Z| <= h) >= coverage is proved.
+
+        The errors of the probabilities are counted at their largest.
 
         Args:
             coverage: A probability between 0 and 1.
@@ -108,7 +110,6 @@ class LevelLaw:
 
         Raises:
             InvalidArgument: The coverage is not between 0 and 1, or too near to 1 to be decided.
-
         """
         if not 0 < coverage < 1:
             raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -165,7 +166,8 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
 def cell_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
     """The laws of the cells, one for each position.
 
-    If the root has no share, its children are independent: each is a tree by itself.
+    If the root has no share, its children are independent, so only one child's tree is computed
+    (for an even tree).
     """
     if noise.even and not noise.shares[0] and len(noise.branches) > 1:
         below = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])
@@ -243,7 +245,7 @@ def solve(
     """The laws of all nodes, for levels with the `rates` r_0, …, r_L.
 
     The error bounds hold only if `window` is None, so that `find_window` chooses it. Raises
-    NotApplicable like `node_laws`.
+    NotApplicable if a law doesn't fit in 2^20 numbers, or all laws don't fit in 2^24.
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
@@ -290,14 +292,14 @@ def solve(
 
 
 def check_numbers(shape: TreeShape, window: int) -> None:
-    """Raise NotApplicable if the laws of all positions don't fit in 2^24 numbers."""
+    """Raise NotApplicable if the laws of all positions take more than 2^24 numbers."""
     if (numbers := window * sum(map(len, shape.positions))) > MOST_NUMBERS:
         why = f"the laws of its nodes take {numbers:,} numbers, more than {MOST_NUMBERS:,}"
         raise NotApplicable(family="agreeing", why=why)
 
 
 def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool = True) -> int:
-    """The window: a power of two N with P(T fails) <= e^−40·Πκ.
+    """The window N of the module's docstring: a power of two with P(T fails) <= e^−40·Πκ.
 
     T is the event that all nodes' sums are below N/2 in size, and Πκ is the product of κ over all
     nodes above the cells. For n independent cells K_i, M > 0 and any 0 < θ < r_L, Chernoff's bound

@@ -72,7 +72,8 @@ def draw_next_leaf(
 ) -> list[int]:
     """Draw the noise of cell number `leaf`, from 0 on, for each of several independent trees.
 
-    `sums` has the partial sums of each tree. Raises NotApplicable like `check_next_leaf`.
+    `sums` has the partial sums of each tree before this cell. Raises NotApplicable in the cases of
+    `check_next_leaf`.
     """
     check_next_leaf(noise)
     first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
@@ -92,7 +93,7 @@ def sums_after(noise: Agreeing, leaf: int, sums: OpenSums, drawn: int) -> OpenSu
 
 
 def _draw(law: _Law, sums: OpenSums, entropy: Entropy) -> int:
-    """Draw one cell from its law, given the partial sums of its tree."""
+    """Draw the noise of one cell from its law, given the partial sums of its tree."""
     word, bits = entropy.bits(_FIRST_BITS), _FIRST_BITS
     while True:
         drawn = law.find(sums, word, bits)
@@ -125,9 +126,10 @@ class _Law:
         )
 
     def find(self, sums: OpenSums, word: int, bits: int) -> int | None:
-        """The number a for which [U, U + 2^−bits] certainly lies in [P(X < a), P(X <= a)].
+        """Invert the distribution function: find a with P(X < a) <= U and U + 2^−bits <= P(X <= a).
 
-        U is word·2^−bits, and X is the cell's noise. None if the enclosures can't decide.
+        U is word·2^−bits, and X is the cell's noise. None if the enclosures don't prove this for
+        any a.
         """
         with precision(self.bits):
             masses = self.masses(sums)
@@ -163,7 +165,7 @@ class _Law:
         """The factor Σ_a B(a)·e^(−r|σ + d + a|) of the root, for d = −reach, …, reach.
 
         σ is the root's `partial` sum. The factor depends only on σ + d, so it is taken from
-        `_root`. For |σ| > cut it is computed anew: that is as rare as draws that need another cut.
+        `_root`. For |σ| > cut, which is very rare, it is computed anew.
         """
         if abs(partial) > self.cut:
             return self._convolve_later(0, self._weights(0, partial, reach + self.cut), reach)
@@ -201,9 +203,9 @@ class _Law:
         return [(minus * x).exp() for x in range(most + 1)]
 
     def _convolve_later(self, level: int, weights: list[arb], reach: int) -> list[arb]:
-        """The sums Σ_a B(a)·weights(d + a) for d = −reach, …, reach; B is an even function.
+        """The sums Σ_a B(a)·weights(d + a) for d = −reach, …, reach.
 
-        B is the law of the sum of the later children at `level`.
+        B is the law of the sum of the later children at `level`; it is symmetric.
         """
         later = self._later[level]
         if later is None:
@@ -219,7 +221,7 @@ class _Law:
 
     @cached_property
     def _leaf(self) -> list[arb]:
-        """The probabilities of a cell by itself, within the cut."""
+        """The probabilities of a cell by itself (∝ e^(−r_L|t|)), for |t| up to the cut."""
         ratio = ball(-self._rates[-1]).exp()
         powers = [(1 - ratio) / (1 + ratio) * ratio**length for length in range(self.cut + 1)]
         return [powers[abs(a)] for a in range(-self.cut, self.cut + 1)]
@@ -282,7 +284,7 @@ def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
 
 @lru_cache(maxsize=16)
 def _find_cut(noise: Agreeing) -> int:
-    """The smallest cut, of four significant bits, with which few draws need another cut.
+    """A cut with which few draws need a wider cut: the smallest with four significant bits.
 
     It follows from Proposition 7 (ii) of theory/series.md, in floats, and affects only speed.
     """

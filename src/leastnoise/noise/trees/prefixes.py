@@ -79,9 +79,9 @@ def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Flo
 def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     """Upper bounds on E (S_g − aT)^p for p in `ORDERS` and g = 0, …, n; shape (n + 1, 4).
 
-    They are floats with an allowance for rounding; a is the `level`. A bound of order p is also at
-    least the value (E|W|^q)^(p/q) that a lower order q implies. The sum of the last g cells has the
-    law of S_g. Raises NotApplicable like `check_moments`.
+    They are floats with an allowance for rounding; a is the `level`. A bound of order p is at least
+    the value (E|W|^q)^(p/q) that a lower order q implies. The sum of the last g cells has the law
+    of S_g. Raises NotApplicable in the cases of `check_moments`.
     """
     check_moments(noise)
     size, branches = find_window(noise), noise.branches
@@ -124,15 +124,16 @@ def add_allowances(moments: Floats, *, largest: Floats) -> Floats:
 
 
 def check_moments(noise: Agreeing) -> None:
-    """Raise NotApplicable if the moments take more than `MOST_WORK`, before memory is allocated.
+    """Raise NotApplicable if `prefix_moments` would take more than `MOST_WORK`.
 
-    Also raises InvalidArgument and NotApplicable like `level_laws`.
+    It is called before memory is allocated. Also raises InvalidArgument if nodes of a level differ,
+    and NotApplicable if the laws are too wide.
     """
     _check_work(moments_work(noise), "takes")
 
 
 def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
-    """Raise NotApplicable if `check_moments` would raise it for all shares of a tree.
+    """Raise NotApplicable if `check_moments` would raise it, whatever the shares of the levels.
 
     `scale` is the scale of noise for which a move costs 1.
     """
@@ -162,7 +163,7 @@ def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
 
 
 def _work_at_each(branches: Sequence[int]) -> int:
-    """The work for each number of the window: a sum over levels of b·c + 20b + 8c.
+    """The work of `prefix_moments` per number of the window: the sum over levels of b·c + 20b + 8c.
 
     The term of a level is for a node with b children of c cells each. b·c counts convolutions, and
     20b and 8c count the arrays that are in memory at once.
@@ -194,7 +195,7 @@ def _window(branches: Sequence[int], most: int) -> int:
 
 
 def cut_law(law: Floats, size: int) -> Floats:
-    """Restrict a law to the smaller window `size`, and drop its mass beyond."""
+    """Restrict a law to the smaller window `size`, and drop the mass outside of it."""
     inner = np.zeros(size)
     half = min(size, len(law)) // 2
     inner[:half] = law[:half]
@@ -315,10 +316,11 @@ MOST_LAW_WORK = 1 << 29
 def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
     """Integers h with P(|S_g| <= h) >= `coverage`, for g = 0, …, n; shape (n + 1,).
 
-    Each is the smallest such h, except for rounding and wrapped windows. If laws take too much
-    `law_work`, this holds only where S_g is the sum of a node; other h follow from Markov's
-    inequality. Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be
-    decided. Raises NotApplicable like `check_moments`.
+    Each is nearly the smallest such h; allowances for rounding and for the finite window may
+    increase it. If the laws take too much `law_work`, only sums of a whole node have a nearly
+    smallest h; the other h follow from Markov's inequality. Raises InvalidArgument unless 0 <
+    coverage < 1, and if it is too close to 1 to be decided. Raises NotApplicable in the cases of
+    `check_moments`.
     """
     if not 0 < coverage < 1:
         raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -346,7 +348,10 @@ def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
 
 
 def law_work(noise: Agreeing) -> int:
-    """The work of `prefix_laws`: nodes' window × sums' window × number of transformed sums."""
+    """The work of `prefix_laws`: a product of two windows and a number of transforms.
+
+    The windows belong to the nodes' sums and to the sums S_g.
+    """
     below, sums = 1, 0
     for b in reversed(noise.branches):
         below *= b
@@ -374,10 +379,10 @@ def _inside(noise: Agreeing) -> Floats:
 
 
 def prefix_laws(noise: Agreeing) -> tuple[Floats, Floats] | None:
-    """The probabilities P(S_g = t) for g = 0, …, n and t = 0, …, N/2 − 1, and a bound on errors.
+    """The probabilities P(S_g = t) for g = 0, …, n and t = 0, …, N/2 − 1, and an error bound.
 
-    The bound holds for the error of any sum of these probabilities. The shapes are (n + 1, N/2) and
-    (n + 1, 1); N is `_window_of_sums`. None if `law_work` is too large.
+    For each g, the error of any sum of its probabilities is at most the bound. The shapes are (n +
+    1, N/2) and (n + 1, 1); N is `_window_of_sums`. None if `law_work` is too large.
     """
     return _laws(noise) if law_work(noise) <= MOST_LAW_WORK else None
 

@@ -88,9 +88,10 @@ def _overlaps(b: int, below: int, first: int, last: int) -> list[tuple[int, int]
 def range_half_width(noise: Agreeing, first: int, last: int, coverage: float) -> int:
     """An integer h with P(|R| <= h) >= `coverage`.
 
-    It is the smallest such h, except for rounding and wrapped windows. If the law takes more than
-    `MOST_WORK`, h follows from Markov's inequality. Raises InvalidArgument unless 0 < coverage < 1,
-    and if it is too close to 1 to be decided. Raises NotApplicable like `check_moments`.
+    It is nearly the smallest such h; allowances for rounding and for the finite window may increase
+    it. If the law takes more than `MOST_WORK`, h follows from Markov's inequality and is larger.
+    Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be decided.
+    Raises NotApplicable if the moments take too much work.
     """
     if not 0 < coverage < 1:
         raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -133,9 +134,9 @@ def _window_of_sum(noise: Agreeing, moments: Floats) -> int:
 
 @lru_cache(maxsize=16)
 def _law(noise: Agreeing, first: int, last: int) -> tuple[Floats, float]:
-    """The probabilities P(R = t) for t = 0, …, N/2 − 1, and a bound on errors.
+    """The probabilities P(R = t) for t = 0, …, N/2 − 1, and an error bound.
 
-    The bound holds for the error of any sum of these probabilities. N is `_window_of_sum`.
+    The error of any sum of these probabilities is at most the bound. N is `_window_of_sum`.
     """
     moments = range_moments(noise, first, last)
     numbers, nodes = _window_of_sum(noise, moments), _Nodes(noise)

@@ -43,7 +43,10 @@ _ROUNDING = 2.0**-50  # relative error of a quotient of two float sums, and of t
 
 
 def sampler(noise: Agreeing, grid: Fraction, entropy: Entropy) -> Sampler:
-    """A sampler of one draw of `noise`, in units of `grid`; raises like `check_work`."""
+    """A sampler of one draw of `noise`, in units of `grid`.
+
+    Raises NotApplicable if a draw takes too much work (`check_work`).
+    """
     check_work(noise)
     return _Sampler(noise, grid, entropy)
 
@@ -57,7 +60,7 @@ class _Sampler(Sampler):
         self._given = 0
 
     def draw(self, count: int) -> Block:
-        """Draw all cells at the first call, since their sums agree; hand them out in order."""
+        """Return the next `count` cells; all cells are drawn together, at the first call."""
         cells = self._cells[self._given : self._given + count]
         self._given += count
         unit = float(self._unit)  # a power of two
@@ -96,7 +99,7 @@ class _Tree:
         self._acceptance = estimate_acceptance(noise.branches, rates_of(noise))
 
     def draw(self, level: int, kind: int, count: int) -> Wholes:
-        """The cells of `count` nodes of a kind, shape (count, cells of a node)."""
+        """Draw `count` nodes of a kind; return their cells, shape (count, cells of a node)."""
         if level == len(self._kinds) - 1:
             return self._draw_leaves(count)[:, None]
         parts: list[Wholes] = []
@@ -108,7 +111,7 @@ class _Tree:
         return np.concatenate(parts)
 
     def _draw_candidates(self, level: int, kind: int, missing: int) -> Wholes:
-        """Draw candidates, on average slightly fewer than are needed to keep `missing` nodes.
+        """Draw candidates for `missing` nodes, of which slightly fewer will be kept on average.
 
         Too many candidates would cost more than another round.
         """
@@ -130,7 +133,7 @@ class _Tree:
         )
 
     def _accept(self, level: int, candidates: Wholes) -> Wholes:
-        """The candidates that are kept: a candidate with the sum z, with probability e^(−r|z|).
+        """Keep each candidate, with the sum z, with probability e^(−r|z|); return the kept ones.
 
         r is the rate of `level`.
         """
@@ -158,9 +161,9 @@ def draw_geometric(
 ) -> Wholes:
     """Draw ⌊(E + c)/rate⌋ for `count` independent standard exponentials E; c = `more()` or 0.
 
-    Floats decide all values that aren't too close to an integer. Balls decide the others, from the
-    same bits and then fresh bits. In y = (E + c)/rate, floats err by the `error` of E, and by a
-    relative 2^-50.
+    Floats decide the integer unless (E + c)/rate is too close to an integer. Then balls decide,
+    from the same bits and then fresh bits. In y = (E + c)/rate, floats err by the `error` of E, and
+    by a relative 2^-50.
     """
     block = ScaledSampler(quantile=EXPONENTIAL, entropy=entropy).draw(count)
     with precision():

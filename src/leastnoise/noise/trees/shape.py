@@ -123,7 +123,7 @@ def shape_of(branches: tuple[int, ...], levels: int) -> TreeShape:
 
 
 def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]]:
-    """The index of each node's kind, and the list of kinds.
+    """For the nodes of one level, the index of each node's kind, and the list of kinds.
 
     `below` has the kind of each node one level below, and `counts` the number of children.
     """

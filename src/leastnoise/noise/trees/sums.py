@@ -61,9 +61,9 @@ def variance_of_sum(
 
 
 def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -> int:
-    """An integer h with P(|S| <= h) >= coverage, the smallest except for rounding.
+    """An integer h with P(|S| <= h) >= coverage, the smallest up to an allowance for rounding.
 
-    Raises NotApplicable if the law has more than 2^11 numbers, unless S is one node.
+    Raises NotApplicable if the law has more than 2^11 numbers, unless S is the sum of one node.
     """
     last = _last(fixed)
     if all(fixed[:last]):
@@ -73,7 +73,7 @@ def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -
 
 
 def check_numbers(noise: Agreeing) -> None:
-    """Raise NotApplicable unless `half_width_of_sum` serves every sum."""
+    """Raise NotApplicable if `half_width_of_sum` would raise it for some sum of this tree."""
     numbers = find_window(noise.branches, rates_of(noise))
     if numbers > MOST_NUMBERS:
         why = f"laws of its sums take {numbers:,} numbers, more than {MOST_NUMBERS:,}"

@@ -46,7 +46,10 @@ def total_beyond(noise: Agreeing, t: Fraction) -> arb:
 
 @lru_cache(maxsize=16)
 def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
-    """The sums of B_0(u) over u >= t for t = 0, 1, …, and the missing mass ℓ_0 = 1 − ΣB_0."""
+    """Lower bounds on P(Z >= t) for t = 0, 1, …, and the missing mass ℓ_0 = 1 − ΣB_0.
+
+    The bounds are the sums of B_0(u) over u >= t.
+    """
     if not noise.even:
         raise NotApplicable(family=noise.name, why="the nodes of a level of its tree are not alike")
     *rates, cell_rate = (share / noise.scale for share in noise.shares)

@@ -45,9 +45,10 @@ class TwoSided(VectorNoise):
     """Noise of density ∝ h(P(x)/scale)·h(Q(x)/scale), where h decreases from h(0) = 1.
 
     h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X/scale is uniform in {P <= A, Q
-    <= B} for random A and B. They have the law of two independent copies of A, weighted by the
-    volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X/scale is a sum over
-    s of products E A^i·E A^j with 0 <= i, j <= D + 2. Here A is the unweighted variable.
+    <= B} for random A and B. The law of (A, B) is the law of two independent copies of A, weighted
+    by the volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X/scale is a
+    sum over s of products E A^i·E A^j, with 0 <= i, j <= D + 2. These are moments of A without the
+    weight.
     """
 
     form: ClassVar[str] = "of"
@@ -90,7 +91,7 @@ class TwoSided(VectorNoise):
         )
 
     def _second(self, axis: _Axis) -> float:
-        """The mean square of one coordinate of X/scale, whose moments given P, Q and s are `axis`.
+        """The mean square of a coordinate of X/scale; `axis` has its moments given P, Q and s.
 
         Given s, A and B, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent. The mean is a sum
         over s.
@@ -123,7 +124,7 @@ class TwoSided(VectorNoise):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """A `Coordinate` in floats; p and q are None if they do not determine the mean of |x|."""
+    """The moments of a `Coordinate` as floats; p and q are None if the mean of |x| isn't known."""
 
     unit: float
     pp: NDArray[np.float64]
@@ -157,7 +158,7 @@ class _FloatPieces:
 
 @lru_cache(maxsize=16)  # a search tries many laws on one set
 def _float_pieces(of: OneSided) -> _FloatPieces:
-    """The `_FloatPieces` of the set T."""
+    """The `VolumeSplit` of the set T = `of`, in floats."""
     with precision(PLAIN_BITS):
         pieces = of.pieces()
         factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]

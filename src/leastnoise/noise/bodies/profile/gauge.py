@@ -93,10 +93,10 @@ class CellLaw:
         return (larger + smaller + (q - 2) * neither) / q
 
     def tail_beside(self, c: float) -> float:
-        """The probability P(|X + Y| > c·b), where Y is the only number of its cell.
+        """The probability P(|X + Y| > c·b) for numbers X and Y of different cells.
 
-        X is a number of another cell, which has q − 1 numbers; q = `each`. Both X and Y have the
-        bound b.
+        Y is the only number of its cell. The cell of X has q − 1 numbers; q = `each`. Both X and Y
+        have the bound b.
 
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
         Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
@@ -158,7 +158,8 @@ class BoxIn:
 def find_box(body: Body, coordinate: int) -> BoxIn | None:
     """The box of a coordinate, if the body is a box or `Cells` that are boxes; else None.
 
-    A box with unequal bounds is a stretched cube, so only the bound of `coordinate` matters.
+    A box with unequal bounds is a cube after scaling of each coordinate, so only the bound of
+    `coordinate` matters.
     """
     if isinstance(body, Box):
         bound, each = float(body.bounds[coordinate]), len(body.bounds)
@@ -226,7 +227,7 @@ def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
     """The function t ↦ P(|X_i| > t·scale) for noise on the differences T − T, where T = `of`.
 
-    None unless T is a simplex, and for staircases with too many numbers or steps.
+    None unless T is a simplex, and for staircases with too many coordinates or steps to compute it.
     """
     if not isinstance(of, Counts) or of.most > 1:
         return None
@@ -273,7 +274,10 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
 
 
 def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
-    """For each coordinate, the first coordinate with the same block, box size and bound."""
+    """For each coordinate, the first coordinate with the same block, box size and bound.
+
+    Such coordinates have the same law.
+    """
     body = noise.body
     blocks = body.bodies if isinstance(body, Together) else (body,)
     block_of_coordinate = np.repeat(np.arange(len(blocks)), [block.dimension for block in blocks])
@@ -297,7 +301,7 @@ def _sizes(body: Body) -> Floats:
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
     """The law of X/scale as a mixture of uniform laws on e_j·K: the edges e_j and their weights.
 
-    d is the dimension of K. None for laws without steps, and for too many steps.
+    d is the dimension of K. None for laws without steps, and for more steps than are summed.
     """
     if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
         return noise.steps.float_edges, noise.steps.ball_masses(d)
@@ -393,7 +397,7 @@ def _tail_of_two(
 ) -> Callable[[float], float] | None:
     """The function t ↦ P(|X_i − ratio·X_j| > t·scale) for coordinates i and j of one block.
 
-    `boxes` are the boxes of both. None if the law isn't known.
+    `boxes` are the boxes of i and j. None if the joint law isn't known, see `difference_quantile`.
     """
     box, second = boxes
     bound, second_bound = box.bound, ratio * second.bound

@@ -91,7 +91,7 @@ def block_share(d: int, rest: int, p: float) -> BlockShare:
 
 
 def gamma_rule(order: int, least: float) -> tuple[Floats, Floats]:
-    """Nodes and weights for the mean of a function of R ~ Gamma(order) that is 0 below `least`."""
+    """Nodes and weights to integrate over R ~ Gamma(order) a function that is 0 below `least`."""
     spread = 60 + 12 * math.sqrt(order)
     first = max(least, order - spread, 0.0)
     r, weights = gauss_legendre(first, max(first, order) + spread)

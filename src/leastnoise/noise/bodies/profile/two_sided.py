@@ -48,7 +48,7 @@ def two_sided_known(noise: TwoSided) -> bool:
 
 
 def list_alike(noise: TwoSided) -> NDArray[np.int64]:
-    """For each coordinate, the first coordinate of its block (a cube or simplex of the product)."""
+    """For each coordinate, the first coordinate of its block; both have the same law."""
     sizes = [noise.dimension] if _cube(noise) else [block.queries for block in _blocks(noise)]
     return np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
 
@@ -60,7 +60,7 @@ def _cube(noise: TwoSided) -> Counts | None:
 
 
 def _blocks(noise: TwoSided) -> tuple[Counts, ...]:
-    """The cubes and simplices whose product is T; () if T is no such product, or a large one."""
+    """The cubes and simplices whose product is T; () if T is no such product, or D is too large."""
     of = noise.of
     product = isinstance(of, Jointly) and of.exponent is None and set(of.radii) == {1}
     blocks = tuple(
@@ -152,7 +152,10 @@ class _InBlock:
 
     @property
     def _unit(self) -> float:
-        """A typical size of A. Powers of A/unit stay in the range of floats, or are negligible."""
+        """A typical size of A.
+
+        A is divided by it, so that its powers stay in the range of floats.
+        """
         unit = 1.0 if isinstance(self.noise, TwoSidedLaplace) else float(self.noise.decay)
         return float(self.noise.core) + self.noise.dimension / (2 * unit)
 
@@ -196,7 +199,7 @@ def _log_volumes(block: Counts) -> Floats:
 
 
 def _convolve(a: Floats, b: Floats) -> Floats:
-    """The logarithm of the convolution of e^a and e^b, without overflow."""
+    """The logarithm of the convolution of the arrays e^a and e^b, computed without overflow."""
     result = np.full(len(a) + len(b) - 1, -np.inf)
     for offset, value in enumerate(b):
         window = result[offset : offset + len(a)]

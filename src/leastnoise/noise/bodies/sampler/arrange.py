@@ -85,7 +85,7 @@ class ScaledRows(Reals):
 class Affine(Reals):
     """The numbers x_i = centre + half·parts[i].
 
-    For parts uniform on (−1, 1) they are uniform on an interval.
+    If the parts are uniform on (−1, 1), the numbers are uniform on an interval.
     """
 
     def __init__(self, *, parts: Reals, centre: Fraction, half: Fraction) -> None:
@@ -170,7 +170,7 @@ class Columns(Reals):
 
 @final
 class Interleaved(Reals):
-    """Several matrices side by side: each row joins the rows of all matrices."""
+    """Several matrices side by side: row i of the result joins row i of every matrix."""
 
     def __init__(self, parts: Sequence[Reals], *, rows: int) -> None:
         self.size = sum(part.size for part in parts)
@@ -248,11 +248,11 @@ def scale_by(unit: Fraction, reals: Reals) -> Reals:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moves:
-    """The gauges P(x) and Q(x) of a point x to be drawn, and its shape s.
+    """The gauges P(x) and Q(x) and the shape s of a point x, chosen before x is drawn.
 
-    P = `added` is the gauge of the part of x that is added, and Q = `removed` is the gauge of the
-    part that is removed (guarantees/bodies/one_sided.py). s = `shape` is a number 0 … D; for
-    counts, s coordinates are above 0. P has no effect if s = 0, and Q has no effect if s = D.
+    P = `added` is the gauge of the added part of x, and Q = `removed` the gauge of the removed part
+    (guarantees/bodies/one_sided.py). s = `shape` is a number 0 … D; for counts, s coordinates are
+    above 0. P has no effect if s = 0, and Q has no effect if s = D.
     """
 
     shape: int
@@ -263,20 +263,20 @@ class Moves:
 class PointSource(ABC):
     """A source of random points of any body.
 
-    Each method returns the coordinates of its points, one point after another. Notation: U is a
-    uniform point of K, and V = U/N(U) is the boundary point in the same direction (theory/bodies.md
-    §1).
+    Each method returns a vector with the coordinates of all its points, one point after another.
+    Notation: U is a uniform point of K, and V = U/N(U) is the boundary point in the same direction
+    (theory/bodies.md §1).
     """
 
     entropy: Entropy
 
     @abstractmethod
     def surface(self, body: Body, gauges: Reals) -> Reals:
-        """Draw independent points, for each r a point gauges[r]·V, whose gauge is gauges[r]."""
+        """Draw a point g·V for each number g in `gauges`, independently; its gauge is g."""
 
     @abstractmethod
     def uniform(self, body: Body, radii: Reals) -> Reals:
-        """Draw independent points, for each r a point radii[r]·U, uniform in radii[r]·K."""
+        """Draw a point r·U for each number r in `radii`, independently; it is uniform in r·K."""
 
     @abstractmethod
     def exponential_points(self, body: Body, count: int) -> Reals:
@@ -284,9 +284,9 @@ class PointSource(ABC):
 
     @abstractmethod
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
-        """Draw a point of the one-sided set `of` with the P, Q and shape of `moves`.
+        """Draw a point for the one-sided set `of`, with the gauges P, Q and the shape of `moves`.
 
-        If `inside`, it is uniform among the points of this shape with at most these P and Q.
+        If `inside`, the point is uniform among the points of this shape with at most these P and Q.
         """
 
 

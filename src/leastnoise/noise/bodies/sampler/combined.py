@@ -66,9 +66,10 @@ _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of tw
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
     """Draw M_1, …, M_m: independent Beta(q, 1) variables, given that their sum is at most k.
 
-    Here m = `cells`, q = `shape` and k = `cap`. For 1 < k < m it uses rejection, with the proposal
-    that is accepted more often. One proposal is k·Dirichlet(q, …, q, 1), which has the right law if
-    no entry is above 1. The other is tilted M_j (`_tilted`), whose sum is near k.
+    Here m = `cells`, q = `shape` and k = `cap`. For 1 < k < m it uses rejection sampling, with one
+    of two proposals: the proposal that is accepted more often. One proposal is k·Dirichlet(q, …, q,
+    1), accepted if no entry is above 1. The other is M_j with a tilted density (`_tilted`), whose
+    sum is near k.
     """
     if cap >= cells:
         return _betas(entropy, cells, shape)
@@ -168,7 +169,7 @@ def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
 
 
 def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> bool:
-    """True if 0 < k − ΣM_j < E/θ for a fresh standard exponential E, so that the M_j are accepted.
+    """Decide if the M_j are accepted: True if 0 < k − ΣM_j < E/θ for a fresh exponential E.
 
     Here M_j = parts[j], k = `cap` and θ = `tilt`. So a sum of at most k is accepted with
     probability e^(−θ(k − ΣM_j)); for θ = 0 always.
@@ -213,7 +214,7 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
-    """The tilt θ for `_tilted`, and True if the Dirichlet proposal is accepted more often.
+    """Return the tilt θ for `_tilted`, and True if the Dirichlet proposal is accepted more often.
 
     With this θ the mean of a tilted M_j is about cap/cells.
     """
@@ -245,7 +246,10 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
 
 
 def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
-    """Draw `count` points of density ∝ e^(−N), cell by cell and independently."""
+    """Draw `count` points of density ∝ e^(−N), independently in each cell.
+
+    N is the sum of the cells' gauges, so cells are independent.
+    """
     pairs = zip(body.bodies, body.copies, strict=True)
     return join_columns(
         [source.exponential_points(body_of_cell, count * copies) for body_of_cell, copies in pairs],
@@ -264,7 +268,7 @@ def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
     """Draw a uniform point of R·K for each R in `radii`.
 
-    Cell i of it has the gauge R·S_i, where (S_1, S_2, …, rest) ~ Dirichlet(D_1, D_2, …, 1).
+    Cell i of the point has the gauge R·S_i, where (S_1, S_2, …, rest) ~ Dirichlet(D_1, D_2, …, 1).
     """
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
@@ -274,9 +278,10 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
-    """Draw a point for each of `wholes`: its cells have the gauges whole·Dirichlet(shapes).
+    """Draw a point for each of `wholes`: this number is divided among the gauges of its cells.
 
-    If there is one shape more than cells, the last share belongs to no cell.
+    The cells get Dirichlet(`shapes`) shares of the number. If there is one shape more than cells,
+    the last share belongs to no cell.
     """
     rows, count = wholes.size, sum(cells.copies)
     # a single cell has the whole gauge
@@ -297,7 +302,7 @@ def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
     """Draw a uniform point of R·K for each R in `radii`.
 
-    Cell j of it has the gauge R·M_j, given that ΣM_j <= k.
+    Cell j of the point has the gauge R·M_j, with M_j as in `draw_capped`.
     """
     return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
@@ -352,7 +357,8 @@ def together_surface(source: PointSource, body: Together, gauges: Reals) -> Real
 def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
     """Draw a uniform point of R·K for each R in `radii`.
 
-    For p = ∞ it is uniform in each block; otherwise it is a boundary point, scaled.
+    For p = ∞ the point is uniform in each block. Otherwise it is a boundary point, scaled to a
+    random gauge.
     """
 
     def point(radius: LazyReal) -> Reals:
@@ -367,7 +373,8 @@ def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals
 def together_falling(source: PointSource, body: Together, count: int) -> Reals:
     """Draw `count` points of density ∝ e^(−N).
 
-    For p = ∞ they are scaled uniform points, otherwise scaled boundary points.
+    For p = ∞ they are uniform points with random radii, otherwise boundary points with random
+    gauges.
     """
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)

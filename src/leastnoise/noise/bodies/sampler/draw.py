@@ -56,7 +56,7 @@ Sides = Callable[[PointSource, Any, Moves], Reals]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
-    """The functions that draw points of a body; a missing one is derived from the others."""
+    """The functions that draw points of a body; a missing function is derived from the others."""
 
     surface: Recipe
     uniform: Recipe | None = None
@@ -283,7 +283,7 @@ def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: E
 
 
 def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
-    """Draw A = b + y with the density ∝ (b + y)^power e^(−y) of y > 0, where b = `core`."""
+    """Draw A = b + y, where y > 0 has the density ∝ (b + y)^power e^(−y), and b = `core`."""
     if core == 0:
         return scalars.draw_gamma(entropy, power + 1)
     i = choose_weighted(entropy, lambda: _exponential_terms(core, power))

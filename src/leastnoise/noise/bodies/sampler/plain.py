@@ -77,7 +77,7 @@ def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
 
 @final
 class _Ends(Reals):
-    """Reals in (−1, 1); the entries at the indices `ends` are replaced by their signs ±1."""
+    """Reals in (−1, 1), in which the entries at the indices `ends` become their signs ±1."""
 
     def __init__(self, parts: Reals, ends: NDArray[np.int64]) -> None:
         self.size = parts.size
@@ -159,9 +159,9 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """Draw the gauge R·U^(1/D) for each radius R in `radii`, where U is uniform on (0, 1).
+    """Draw the gauge R·U^(1/D) of a uniform point of R·K for each R in `radii`; U is uniform.
 
-    A boundary point, scaled to this gauge, is uniform in R·K.
+    So a boundary point, scaled to this gauge, is uniform in R·K.
     """
     degree = body.dimension
     return map_rows(

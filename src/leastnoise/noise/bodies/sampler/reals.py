@@ -48,7 +48,7 @@ class Reals(ABC):
     def enclose(self, index: int, bits: int) -> arb:
         """A ball that contains entry `index`, from at least `bits` bits of each of its uniforms.
 
-        See `LazyReal.enclose`.
+        It behaves like `LazyReal.enclose` for one entry.
         """
 
 
@@ -90,7 +90,7 @@ class LazyFunction(LazyReal):
 
 
 def one_of(reals: Reals, index: int) -> LazyReal:
-    """The entry `index` of `reals`, as a `LazyReal`."""
+    """Return the entry `index` of `reals` as a `LazyReal`."""
     if isinstance(reals, Listed):
         return reals.items[index]
     return LazyFunction(lambda bits: reals.enclose(index, bits))
@@ -98,7 +98,7 @@ def one_of(reals: Reals, index: int) -> LazyReal:
 
 @final
 class Listed(Reals):
-    """Lazy reals as a vector; each float is computed in balls, which takes about 10 µs."""
+    """A vector of given lazy reals; each float is computed in balls, which takes about 10 µs."""
 
     def __init__(self, items: Sequence[LazyReal]) -> None:
         self.items = items
@@ -142,7 +142,10 @@ _SIGN = np.uint64(63)
 
 @final
 class _Uniforms63:
-    """Lazy uniforms whose first 63 bits are the upper bits of a word; each is created only once."""
+    """Lazy uniforms whose first 63 bits are the upper 63 bits of given words.
+
+    Each uniform is created only once, so that its later bits are the same every time.
+    """
 
     def __init__(self, words: NDArray[np.uint64], entropy: Entropy) -> None:
         self._words = words

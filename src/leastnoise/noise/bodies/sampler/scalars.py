@@ -52,7 +52,8 @@ def choose_many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.
 def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
     """Draw a uniform permutation of 0 … size − 1.
 
-    It sorts random words. All are drawn anew if two are equal, which treats all orders alike.
+    It is the order that sorts `size` random words. If two words are equal, all words are drawn
+    again, so that all orders are equally likely.
     """
     while True:
         words = entropy.words(size)
@@ -78,9 +79,9 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 
     `weights()` returns the function weight, which encloses weights at the current precision.
     `start` should be near the k of the largest weight. Outward from there, ratios of neighbouring
-    weights only decrease. So a ratio ρ < 1 bounds the sum of all further weights by ρ/(1 − ρ) times
-    the last summed weight. Weights are summed until both tails are negligible. If the uniform falls
-    into a tail, the choice is decided again with more bits.
+    weights only decrease. So, once a ratio is ρ < 1, all further weights sum to at most ρ/(1 − ρ)
+    times the last summed weight. Weights are summed until both tails are negligible. If the uniform
+    falls into a tail, the choice is decided again with more bits.
     """
     uniform = LazyUniform(entropy)
 
@@ -102,9 +103,9 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 
 
 def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
-    """The `weights` until the rest is negligible, and a ball that contains 0 and the rest's sum.
+    """Take `weights` until the rest is negligible; return them, and a ball around the rest's sum.
 
-    `last` is the weight before the first of `weights`.
+    The ball contains 0 as well. `last` is the weight before the first of `weights`.
     """
     terms, largest, small = [], last, arb((1, -bits))
     for term in weights:

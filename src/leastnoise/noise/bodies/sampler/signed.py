@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
     """Draw a point of `counts` with the P, Q and shape s of `moves`.
 
-    s random coordinates are P times a boundary point of T within them (any point if `inside`). The
-    other coordinates are −Q times such a point.
+    s coordinates are chosen at random. They are P times a boundary point of T in these coordinates,
+    or any point of T if `inside`. The other coordinates are −Q times such a point.
     """
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
@@ -82,9 +82,9 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
 
 
 def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
-    """Draw a boundary point of [0, whole·unit]^size: the first coordinate is at its end.
+    """Draw a point of [0, whole·unit]^size whose first coordinate is whole·unit.
 
-    The caller shuffles the coordinates.
+    It is a random boundary point after the caller has shuffled the coordinates.
     """
     largest = as_vector(scalars.multiply_by(unit, whole))
     if size == 1:
@@ -153,9 +153,9 @@ def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
 
 
 def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
-    """Draw a point whose P, Q and rest are whole·Dirichlet(s, t, extra); no rest if extra = 0.
+    """Draw a point of a hull whose P, Q and a rest are whole·Dirichlet(s, t, extra).
 
-    Its shape s is drawn first.
+    The shape s of the point is drawn first. There is no rest if extra = 0.
     """
     s = _shape_of_hull(source.entropy, of)
     parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
@@ -272,9 +272,9 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
 def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
     """Draw the numbers of a cell whose gauges are P and Q, with the shape s of `moves`.
 
-    In units of their bounds, the count is P − Q, and M = P + Q is the size of the largest number.
-    If P or Q is 0, the count is ±M, and the sums are uniform. Otherwise a random one of the sums is
-    ±M, and the others are uniform.
+    In units of the numbers' bounds, the count is P − Q, and M = P + Q is the size of the largest
+    number. If P or Q is 0, the count is ±M, and the sums are uniform. Otherwise a random one of the
+    sums is ±M, and the others are uniform.
     """
     q = len(body.bounds)
     largest = scalars.add([moves.added, moves.removed])
@@ -296,8 +296,9 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
     """Draw a point of `Counted` with the given P and Q; its last number is (P − Q)·bound.
 
-    The last number is the row count. Let P₀ and Q₀ be the gauges of the other numbers. A choice by
-    weights decides if P₀ = P and Q₀ is below Q, or Q₀ = Q and P₀ is below P.
+    The last number is the row count. Let P₀ and Q₀ be the gauges of the other numbers. Either P₀ =
+    P and Q₀ is below Q, or Q₀ = Q and P₀ is below P. A random choice with the right probabilities
+    decides.
     """
     s, last = moves.shape, body.of.dimension
 
@@ -348,9 +349,9 @@ def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
     """Draw the ratios P_i/(r_i·P) of all parts i, given their shapes.
 
-    P_i is the gauge P of part i, and r_i is its radius. Without an exponent (p = ∞) one of the s
-    coordinates is chosen; its part has the ratio 1, and the others have smaller ratios. The ratios
-    of Q are drawn alike.
+    P_i is the gauge P of part i, and r_i is its radius. Without an exponent (p = ∞), one of the s
+    coordinates is chosen at random. Its part has the ratio 1, and the other parts have smaller
+    ratios. The ratios of Q are drawn in the same way.
     """
     if exponent is not None:
         return draw_power_shares(entropy, shapes, exponent)
@@ -392,7 +393,7 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 
 @lru_cache(maxsize=32)
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
-    """For each part, the weights of its shape, and of the sum of all shapes from this part on.
+    """For each part i, the weights of its shape s_i, and of the sum of s_i and all later shapes.
 
     Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
     """

@@ -150,7 +150,7 @@ def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
 def _first_cells(
     law: Kernels, shifts: Array, epsilon: float
 ) -> tuple[NDArray[np.intp], Array, Array, Array, Array]:
-    """Cells that may contain a sign change of L.
+    """Cells (intervals of y) that may contain a sign change of L, for each shift.
 
     Returns five arrays: the index of the cell's shift, its left and right end, and the rows L, m(y)
     and m(u) at the left and at the right end. L > 0 left of −Kt − φ/2 − ε/φ, since ln f + y²/2 has

@@ -92,8 +92,8 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
 def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
     """Refine the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
-    The remaining rise to a maximum, H′²/2|H″|, is added to H. If there is no maximum nearby,
-    `settled` is False, and `log_h` is ln H at some shift.
+    Where Newton's method stops, the remaining rise to the maximum is added to H, H′²/2|H″|. If
+    there is no maximum nearby, `settled` is False, and `log_h` is ln H at some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
     left_over = 1e-9  # relative rise that remains; once it is added, the error is far smaller
@@ -162,13 +162,12 @@ def _islands(law: Kernels, epsilon: float) -> Array:
 def _resolve(
     law: Kernels, nodes: Array, *, end: float, epsilon: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Add nodes until H is resolved near its maximum.
+    """Add nodes until the values at the nodes determine H near its maximum.
 
     Returns the nodes, the rows H, H′ and H″ there, and flags for cells that may contain the
-    maximum. A cell is the interval between two nodes. If it may contain the maximum, it is halved
-    as long as H′ may change sign more often than its ends show, or H differs from the integral of
-    Hermite's cubic for H′.
-    `end` is H at the longest shift.
+    maximum. A cell is the interval between two nodes. A cell that may contain the maximum is halved
+    in two cases. H′ may change sign more often than the ends of the cell show, or H differs from
+    the integral of Hermite's cubic for H′. `end` is H at the longest shift.
     """
     known = _evaluate(law, nodes, epsilon)
     matters, doubtful = _examine_cells(nodes, known, end)
@@ -186,7 +185,7 @@ def _resolve(
 def _examine_cells(
     nodes: Array, known: Array, end: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Flags for cells that may contain the maximum, and for cells that are too wide.
+    """Flags for cells that may contain the maximum, and for cells that need another node.
 
     `known` has the rows H, H′ and H″ at the nodes, and `end` is H at the longest shift.
     """
@@ -243,7 +242,7 @@ def _fall_between(left: Array, right: Array, width: Array) -> Array:
 
 
 def _derivatives(roots: Crossings, count: int) -> Array:
-    """The rows H′ and H″ at `count` shifts, shape (2, count), from the sign changes of L."""
+    """The rows H′ and H″ at `count` shifts, shape (2, count), given the sign changes of L."""
     steepness = np.maximum(np.abs(roots.slope_u - roots.slope_y), 1e-300)
     signed = np.where(roots.falling, roots.f, -roots.f)
     bends = roots.f * roots.slope_u * roots.slope_y / steepness

@@ -131,7 +131,7 @@ class _ShiftSearch:
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
     def _examine(self, shift: Fraction) -> ShiftValues:
-        """The bounds on H at one shift, in closed form where possible; they may raise `best`."""
+        """Compute the bounds on H at one shift, in closed form where possible; update `best`."""
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:
@@ -203,7 +203,7 @@ def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fract
 
 
 def _bracket(positive_then_negative: Callable[[arb], arb]) -> tuple[arb, arb]:
-    """Two close points, certainly left and right of a function's only sign change."""
+    """Two close points, proved to lie left and right of a function's only sign change."""
     low, high = arb(-1), arb(1)
     while not positive_then_negative(low) > 0:
         low *= 2

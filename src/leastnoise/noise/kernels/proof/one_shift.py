@@ -66,7 +66,7 @@ class _Items(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """The divergence H at any shift up to `table.longest`; `c` is e^ε rounded to a float."""
+    """Computes bounds on H at any shift up to `table.longest`; `c` is e^ε rounded to a float."""
 
     table: DensityTable
     c: float
@@ -77,7 +77,7 @@ class Divergence:
         return self.table.row(Fraction(0))
 
     def look(self, shift: Fraction) -> ShiftValues:
-        """The bounds on H and D at `shift`, for 0 <= shift <= table.longest."""
+        """Compute the bounds on H and D at `shift`, for 0 <= shift <= table.longest."""
         row = self.table.row(shift)
         quintics = self._pieces.of(shift, row, 1.0, -self.c)
         errors = quintics.errors + LEFT_OUT
@@ -93,8 +93,9 @@ class Divergence:
 class Quintics(NamedTuple):
     """Quintics by their Bernstein coefficients, shape (6, items), on items with these widths.
 
-    `errors` don't include the parts of kernels that are cut off. If item `kink` >= 0 is cut in two,
-    its right part is the last item (of width 0 if the cut is at the end).
+    `errors` bounds the distance of each quintic from its function; the parts of kernels that are
+    cut off aren't included. If item `kink` >= 0 is cut in two, its right part is the last item (of
+    width 0 if the cut is at the end).
     """
 
     coefficients: Floats
@@ -267,9 +268,9 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
     """A lower bound on the integral of max(p, 0) over all items, and its gap to an upper bound.
 
-    Each quintic p is monotone. It is integrated over the side of an approximate root r where it is
-    positive. If p(r) isn't 0, max(p, 0) differs from p on that side by at most |p(r)|, on a part of
-    the item.
+    Each quintic p has to be monotone. It is integrated over the side of an approximate root r where
+    it is positive. If p(r) isn't exactly 0, max(p, 0) differs from p by at most |p(r)| on a part of
+    that side.
     """
     if not len(widths):
         return 0.0, 0.0

@@ -34,7 +34,7 @@ MOST_KERNEL_EPSILON = 500  # largest ε, as proofs compute e^ε in floats
 
 
 def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
-    """The reason why a sum of Gaussian kernels isn't proved, or None if it may be."""
+    """The reason why the proof of `part` would take too long; None if it is tried."""
     noise = cast("KernelNoise", part.noise)
     sigma = noise.scale
     return why_not_kernels(
@@ -49,7 +49,7 @@ def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
 def why_not_kernels(
     *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, compositions: int
 ) -> str | None:
-    """The reason why a sum of Gaussian kernels isn't proved, or None if it may be.
+    """The reason why the proof for these parameters would take too long; None if it is tried.
 
     `spacing` and `shift` are in units of σ. A proof takes long because tables extend over the whole
     law, from kernel to kernel, for each of the examined shifts.
@@ -99,7 +99,7 @@ class KernelLaw:
 
     @property
     def reach(self) -> Fraction:
-        """The centre of the outermost kernel."""
+        """The largest of the kernels' centres."""
         return self.kernels[-1][0]
 
     def below(self, x: arb) -> arb:
@@ -129,8 +129,8 @@ class Row:
 
     `slope` is f′ and `bend` is f″. `fourth` and `sixth` bound the fourth and sixth derivatives, up
     to two and a half steps left of each point and three and a half right of it. The relative error
-    of f is at most `DensityTable.rounding`. So is the error of a derivative, relative to the sum of
-    the absolute values of its terms.
+    of f is at most `DensityTable.rounding`. The error of a derivative is at most `rounding`, too,
+    relative to the sum of the absolute values of its terms.
     """
 
     f: Floats

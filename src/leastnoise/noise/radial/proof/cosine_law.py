@@ -65,9 +65,9 @@ class CosineLaw:
     def above(self, c: Halves, *, analytic: bool) -> acb:
         """Enclose P(W > w) or, for a complex box `c` of w, its analytic continuation.
 
-        It is 0 for w >= 1 and 1 for w <= −1. A box contains an interval of the real line. If w is
-        beyond ±1 on all of the interval, the function is constant there, and so is its
-        continuation. NaN if the box may contain ±1, unless it is real and `analytic` is false.
+        P(W > w) is 0 for w >= 1 and 1 for w <= −1. A box contains an interval of the real line. If
+        w is beyond ±1 on all of this interval, P(W > w) is constant there, and so is its
+        continuation. NaN if the box may contain ±1, unless the box is real and `analytic` is false.
         """
         down, up = c.down.real, c.up.real
         if down <= 0:
@@ -140,7 +140,7 @@ class _CosineCell:
 def _tabulated(dimension: int, q: arb) -> arb:
     """Enclose the probability that W exceeds 1 − 2q, for an even dimension and 0 < q < 1.
 
-    It is the polynomial of a cell, if one is near, and else the beta function.
+    It is the polynomial of a cell if q is in one, and otherwise the beta function.
     """
     u = ((1 - q) / q).log() / 2
     half = _half_width(dimension)

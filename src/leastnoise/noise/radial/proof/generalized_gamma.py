@@ -164,7 +164,7 @@ def _along_the_curve(
 def _guess(curve: Curve, stretches: list[tuple[Position, Position]], below: acb) -> float:
     """Approximate δ by the trapezoidal rule; 1 if the sum is not between 0 and 1.
 
-    The result only sets the goal for the error, so that no integral is computed twice.
+    The result only sets the goal for the error of the integrals, so a wrong guess costs only time.
     """
     total = below.real.mid() - below.imag.mid()
     for left, right in stretches:
@@ -183,7 +183,7 @@ def _start(
     """Return r₀, where the curve begins, its position on the curve, and the integrals below r₀.
 
     `edge` is the radius at which ℓ(s−r) − ℓ(r) falls through ε, or None; `edges` are the radii
-    where ℓ(r+s) − ℓ(r) crosses ε. The position is None if the precision is too low.
+    where ℓ(r+s) − ℓ(r) crosses ε. The position is None if the precision is too low to enclose it.
 
     If there is an edge, ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1 at smaller radii.
     Then the integrands are f_R and 0. Otherwise ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at

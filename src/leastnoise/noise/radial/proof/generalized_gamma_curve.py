@@ -77,7 +77,10 @@ class Curve:
         self.cosine = CosineLaw(self.d)
 
     def _radius(self, y: acb, *, far: bool) -> tuple[acb, acb, acb, acb] | None:
-        """Enclose x, v, e^(px) − 1 and r over a box of y; None as for `at`."""
+        """Enclose x, v, e^(px) − 1 and r over a box of y.
+
+        None unless x > 0, v > 0 and r^p > 0 are certain.
+        """
         if far:
             x = y.exp()
             v = self.epsilon - self.kappa * x

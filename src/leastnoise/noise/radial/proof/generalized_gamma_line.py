@@ -180,7 +180,7 @@ class _Line:
 
 
 def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
-    """Return the tails if an uncertain set of outputs adds between 0 and most/2 to δ.
+    """Return the tails, to whose δ an uncertain set of outputs may add between 0 and most/2.
 
     For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1. If it is positive, only δ is
     enclosed, and the tails are NaN.

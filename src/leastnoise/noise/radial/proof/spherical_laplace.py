@@ -54,7 +54,7 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
 def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
     """Return the number r of `delta_ball`, and ∫ w from −π/2 to π/2, scaled at the peak of w.
 
-    Both serve every ε. `power` is d − 2, `ratio` is a, and `bits` is the precision.
+    Neither depends on ε. `power` is d − 2, `ratio` is a, and `bits` is the precision.
     """
     z = ball(ratio) / 2
     r = z * bessel_k_ratio(power, z) / (power + 1)
@@ -80,12 +80,12 @@ def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
-    """Return about the x at which e^(z sin x) cos^m x is largest. It only sets a scale of w."""
+    """Return approximately the x at which e^(z sin x) cos^m x is largest; it only scales w."""
     return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
 
 
 def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
-    """Enclose the ratio of the number that scales w for the peak `later` to that for `mode`.
+    """Enclose the ratio of two scaling factors of w: for the peak at `later` and at `mode`.
 
     `power` is d − 2.
     """
