@@ -100,7 +100,7 @@ STATEMENTS = {
     "keys-certificate": STEP + "groups chances bits",
     "limit-certificate": STEP + "rate candidates noise plans",
 }
-"""Kinds of records and their fields beside the kind; none, where there is no proof here."""
+"""Kinds of records and their fields beside the kind; no fields if there is no proof here."""
 SMALLEST, ANY = Fraction(1, 10**300), (-(10**300), 10**300)
 LENGTH, COUNT = (Fraction(1, 10**140), 10**140), (1, 10**6)
 NUMBERS = {
@@ -129,7 +129,7 @@ MEANINGS = {
     "limit-certificate": {"candidates": "limits", "noise": "amounts"},
     "quantile-certificate": {"parts": "count", "groups": "candidates"},
 }
-"""Fields that other kinds of records use in another sense, and their sense in these kinds."""
+"""Names of fields with another sense in some kinds of records: the names with that sense."""
 # fmt: on
 
 
@@ -155,7 +155,7 @@ def number(text: object) -> Fraction:
 
 
 def read(name: str, value, *, item: bool = False):
-    """The value of a field, or an item of its list; as it is, if other functions read the field."""
+    """The value of a field or of a list's item; unchanged, if other functions read the field."""
     if name in LISTS and not item:
         require(isinstance(value, list) and value, f"Expected a list for {name}.")
         require(len(value) <= 50_000, f"a list of {len(value)} items", NotChecked)
@@ -205,7 +205,7 @@ def fields(record, names: str | dict, optional: str = "") -> dict:
 
 
 def shape(record: object, kinds: dict, deepest: int = 6) -> tuple:
-    """A convex set (kind, dimension, fields); proofs only compare sets (docs/theory/bodies.md)."""
+    """A convex set (kind, dimension, fields); proofs test equality only (docs/theory/bodies.md)."""
     require(deepest, "shapes nested too deep", NotChecked)
     r = fields(record, kinds)
     require(r.get("exponent", "infinity") == "infinity", "shapes with an exponent", NotChecked)
@@ -254,7 +254,7 @@ class Ball:
 
     @staticmethod
     def of(value: Fraction | int) -> Ball:
-        """The smallest ball that holds an exact number."""
+        """The smallest ball that contains an exact number."""
         return Ball(math.floor(value * UNIT), math.ceil(value * UNIT))
 
     def __add__(self, other: Ball) -> Ball:
@@ -291,7 +291,7 @@ ZERO, ONE, HALF = Ball(0, 0), Ball.of(1), Ball.of(Fraction(1, 2))
 def exp(x: Ball) -> Ball:
     """The exponential: at each end Taylor's series at y = x/2^k, |y| <= 2^−8, squared k times.
 
-    The terms that are left out sum to less than twice the first of them, which is below one unit.
+    The sum of the omitted terms is less than twice the first of them, which is below one unit.
     """
 
     def at(end: int) -> Ball:
@@ -355,9 +355,9 @@ def hull_of(bound: Fraction, most: int, cells: int) -> tuple:
 
 
 def rounded_up(square: Fraction) -> Fraction:
-    """The square of a fraction that is √square, or above it by at most 2^−60 of it.
+    """The square of a fraction that is √square, or exceeds it by at most 2^−60 (relative).
 
-    The interval of a certificate holds δ at this fraction, which may be above δ at √square.
+    A certificate's interval contains δ at this fraction, which may be above δ at √square.
     """
     product, q = square.numerator * square.denominator, square.denominator
     if math.isqrt(product) ** 2 == product:
@@ -409,8 +409,8 @@ def shifts_of(r: dict, d: int) -> Shifts:
 def longest_image(r: dict, w: dict) -> Fraction:
     """The max ‖W(v, n)‖² of counting queries, W(v, n) = (v + shared·Σv + offset·n, total·n).
 
-    A convex function is largest at a corner: v has i times b, j times −b, and 0. An added record
-    has i <= k and j = 0. For a replaced one i, j <= k and n = 0. The square is b²(i + j) +
+    A convex function is largest at a corner: i entries of v are b, j are −b, the others 0. An added
+    record has i <= k and j = 0. For a replaced one i, j <= k and n = 0. The square is b²(i + j) +
     b²·shared·(2 + q·shared)·(i − j)²: at each m = i + j an extreme t of i − j is the worst.
     """
     q, b, k, n = r["dimension"], r["bound"], r["max_nonzero"], int(r["with_total"])
@@ -430,7 +430,7 @@ def longest_image(r: dict, w: dict) -> Fraction:
 def shifts_to_hide(claim: dict) -> tuple[Shifts, int, int]:
     """The shifts that the noise has to hide, its dimension, and how many draws one person reaches.
 
-    Behind a geometry W⁻¹(W v + X) is released, so that X has to hide W s; W⁻¹ exists if q·shared >
+    With a geometry, W⁻¹(W v + X) is released, so that X has to hide W s; W⁻¹ exists if q·shared >
     −1. In `cells` each cell has noise of its own. One person moves l0 cells.
     """
     r = fields(claim["sensitivity"], SENSITIVITIES)
@@ -753,7 +753,7 @@ def check_draw(claim: dict) -> Ball:
 def tail(claim: dict, t: Fraction, i: int) -> Ball:
     """P(X_i > t), t >= 0.
 
-    Of k-norm noise on a box of q numbers it is ½e^(−c) Σ_(j<q) (1 − j/q) c^j/j!, c = t/(b·bound_i):
+    k-norm noise on a box of q numbers has ½e^(−c) Σ_(j<q) (1 − j/q) c^j/j!, c = t/(b·bound_i):
     X is uniform in r·b·box, r ~ Gamma(q + 1), so that it is E ½(1 − c/r)₊. Laplace noise has q = 1.
     """
     name, p, c = claim["name"], claim["p"], t / claim["p"]["scale"]
@@ -775,7 +775,7 @@ def tail(claim: dict, t: Fraction, i: int) -> Ball:
 def added_or_replaced(claim: dict, delta) -> Ball:
     """δ(ε) for a person who is added or removed; for one who is replaced (1 + e^(ε/2))·δ(ε/2).
 
-    The second goes through the table without either person.
+    The second is shown by way of the table without either person.
     """
     if claim["neighbours"] == "add-remove":
         return delta(claim["epsilon"])
@@ -784,7 +784,7 @@ def added_or_replaced(claim: dict, delta) -> Ball:
 
 
 def check_threshold(claim: dict) -> Ball:
-    """Rows of groups that nobody listed, published from a noisy count on.
+    """δ of rows of unlisted groups, published if a noisy count reaches a threshold.
 
     p = P(reach + X, rounded to the grid, reaches the threshold, or by the coin one step below). Of
     k groups of a person j have nobody else: δ = max_j 1 − a + a·δ_(k−j)(ε), a = (1 − p)^j, as none
@@ -815,7 +815,7 @@ def check_threshold(claim: dict) -> Ball:
 
 
 def check_keys(claim: dict) -> Ball:
-    """Names of groups that nobody listed, without counts, by a coin for each group.
+    """δ of names of unlisted groups, published without counts, by a coin for each group.
 
     A group of n persons is named with probability π(n), π(0) = 0, and always if n is beyond the
     list. One person changes n by 1 in k groups at most: by basic composition δ(ε) <= k·max
@@ -864,7 +864,7 @@ def check_quantiles(claim: dict) -> Ball:
 
 
 def check_selection(claim: dict) -> Ball:
-    """Groups selected by permute-and-flip: ε₀ = λ for each round, or 2λ for a person replaced.
+    """δ of groups selected by permute-and-flip: ε₀ = λ a round, or 2λ if a person is replaced.
 
     A person who is added moves all scores by 0 or 1, so that c_j − c_i <= 1.
     """
@@ -875,7 +875,7 @@ def check_selection(claim: dict) -> Ball:
 
 
 def check_limit(claim: dict) -> Ball:
-    """A limit chosen by permute-and-flip, then the plan of that limit: ε₀ = 2λ and the plan's ε.
+    """δ of a limit chosen by permute-and-flip, then its plan: ε₀ is 2λ plus the plan's ε.
 
     The score of a limit c_j is max_i (f(j) − f(i))/|c_j − c_i|, f(j) = N_j + Σ_u max(0, n_u − c_j)
     over all persons u with n_u rows. A person adds to each quotient 0 to 1 where c_j < c_i, and −1
@@ -940,7 +940,7 @@ def plain(value: object) -> str:
 
 
 def fill(text: str, record: dict) -> str:
-    """A sentence with the fields of a record that it names."""
+    """Put the values of fields of a record into a sentence that names the fields."""
     return text.format(**{k: plain(v) for k, v in record.items() if f"{{{k}}}" in text})
 
 
@@ -984,7 +984,7 @@ def check_certificate(record: dict) -> list | None:
 
 
 def check_sum(record: dict, claims: list) -> list:
-    """The claims of a plan, whose queries spend no more than the plan promises."""
+    """Check that a plan's queries spend no more than it promises; return their claims."""
     plan = fields(record, "kind version epsilon delta rule draws", "releases rho")
     releases, left = plan.get("releases", 1), {p: plan[p] for p in ("epsilon", "delta")}
     for c in (draw["certificate"] for draw in plan["draws"]):  # as they are stated, proved or not
@@ -1041,7 +1041,7 @@ def deviations(claim: dict) -> list[float]:
 def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
     """Compare the standard deviations that plan and tables state for counts with the noise's.
 
-    Not of queries that share a draw, nor of sums, means, margins, levels and cumulative counts.
+    Queries that share a draw are left out, as are sums, means, margins, levels and running sums.
     """
     names = [part["name"] for part in plan["noisy_parts"]]
     for part in plan["noisy_parts"]:
@@ -1076,7 +1076,7 @@ def rows_of(folder: Path, name: str) -> list:
 
 
 def stated_in(rows: list, statistic: str) -> list:
-    """The standard deviations in the rows of a table; labels may stand behind names of columns."""
+    """The standard deviations in a table's rows; names of columns may end with a label."""
     if rows and list(rows[0])[:3] == ["STRUCTURE", "STRUCTURE_ID", "ACTION"]:  # SDMX-CSV
         return [row.get("STD_DEV") for row in rows if row.get("STATISTIC") == statistic]
     name = f"{statistic}_std"
@@ -1097,7 +1097,7 @@ def law_of(name: str, record: dict, grid: object) -> tuple:
 
 
 def laws_of(certificate: dict) -> list[tuple]:
-    """The laws of all draws of a plan: names, scales and grids."""
+    """The laws of all draws in a plan's certificate: names, scales and grids."""
 
     def claims_of(plan: object) -> list:
         return [field(draw, "certificate", "JSON object") for draw in field(plan, "draws", "list")]

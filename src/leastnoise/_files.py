@@ -104,7 +104,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 def try_file(path: Path) -> None:
     """Raise InvalidInput if `path`, which doesn't exist yet, can't be written.
 
-    A trial file is written and removed, in the nearest existing folder above `path`.
+    A trial file is written to the nearest existing folder above `path`, and removed.
     """
     folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     trial = folder / path.name

@@ -26,7 +26,7 @@ _RIGHT = ' style="text-align: right"'
 
 
 class Shown(ABC):
-    """A result that notebooks show as one line and tables; it contains public values only."""
+    """A result that a notebook shows as a line of text and tables; it has public values only."""
 
     @abstractmethod
     def _tables(self) -> Mapping[str, Columns]:
@@ -45,7 +45,8 @@ class Shown(ABC):
 class Framed(ABC):
     """A result with named columns that convert to pandas, Polars and PyArrow.
 
-    Its class documents the columns. Missing values become the library's own missing value.
+    The class of the result documents the columns. A missing value becomes the library's missing
+    value.
     """
 
     @abstractmethod

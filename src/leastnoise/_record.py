@@ -50,8 +50,8 @@ _CONVERTER, _DERIVED, _SCALES, _FIRST = "converter", "derived", "scales", "first
 class Converter(Generic[Given, Kept]):
     """The conversion of a field's argument by `function(argument, name=…, **options)`.
 
-    With `of_record`, the function also receives `record=…`. `__call__` only serves type checkers,
-    which read the accepted type from its signature.
+    With `of_record`, the function also receives `record=…`, the record that is being made.
+    `__call__` exists only for type checkers, which read the accepted type from its signature.
     """
 
     function: Callable[..., Kept]
@@ -147,7 +147,10 @@ def derived(
     compare: bool = True,
     init: Literal[False] = False,
 ) -> Kept:
-    """Declare a field that isn't an argument: its value is `function` of the fields before it."""
+    """Declare a field that isn't an argument: its value is `function(record)`.
+
+    The function may use the fields that are declared before this field.
+    """
     metadata = {_DERIVED: function}
     return dataclasses.field(init=init, repr=repr, compare=compare, metadata=metadata)
 
@@ -193,8 +196,10 @@ def record(
 
 
 _Step = tuple[str, Callable[..., Any], bool, bool]
-"""A field's name, the function for its value, and two flags. The flags are True if the field is an
-argument, and if the function needs the record."""
+"""A field's name, the function that computes its value, and two flags.
+
+The first flag is True if the field is an argument, the second if the function needs the record.
+"""
 
 
 def _make_post_init(
@@ -240,7 +245,7 @@ def list_arguments(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def multiply(original: Kind, factor: Fraction) -> Kind:
-    """A copy of the record in which every field that scales is `factor` times as large."""
+    """A copy of the record in which every field declared with `scales` is times `factor`."""
     record: Any = original
     scaled = {
         declared.name: _multiply_value(getattr(record, declared.name), factor)

@@ -12,8 +12,8 @@
 | `path` | `Path` | text |
 
 Exact numbers are converted in `guarantees.exact`. Arguments are converted, not only checked,
-because a `numpy.uint8` wraps at 256 and a float rounds: neither may enter arithmetic on which a
-guarantee rests. An error names the argument, the expected values and the next step. It quotes
+because a `numpy.uint8` wraps at 256 and a float rounds: neither may be used in arithmetic on which
+a guarantee depends. An error names the argument, the expected values and the next step. It quotes
 numbers and texts only; of other objects, which may hold data, it names the type.
 """
 
@@ -34,8 +34,10 @@ from leastnoise.errors import MOST_SHOWN, InvalidArgument, is_short, show_value
 
 MAX_DIMENSION = 10**9
 MAX_COUNT = 2**53
-"""The largest number of releases that are composed: floats are exact for whole numbers up to here,
-and proofs use the count as an exponent."""
+"""The largest number of releases that are composed, which proofs use as an exponent.
+
+Floats represent all whole numbers up to this number exactly.
+"""
 
 NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
@@ -221,7 +223,7 @@ def nearest_name(value: str, allowed: Sequence[str]) -> str | None:
 
 
 def _slips(first: str, second: str) -> int:
-    """The least number of typing errors between two texts, each letter in at most one of them.
+    """The smallest number of typing errors between two texts, each letter in at most one error.
 
     This is the optimal string alignment distance.
     """

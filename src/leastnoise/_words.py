@@ -28,11 +28,11 @@ _JOINERS = "\u200c\u200d"  # shape the letters beside them; Persian words and em
 def plain(text: str, *, lines: bool = False) -> str:
     r"""Make `text` safe to show: every character becomes visible or a blank.
 
-    Characters that a terminal or a page would obey become "?": escapes, marks that change the
-    writing direction, unpaired surrogates. So do invisible characters such as Hangul fillers,
-    because names that differ only in them would look the same. Every text that isn't leastnoise's
-    own passes through here before a person sees it. Line ends become blanks, unless `lines` says
-    that they are leastnoise's own.
+    Characters that control a terminal or a page become "?": escapes, marks that change the writing
+    direction, unpaired surrogates. So do invisible characters such as Hangul fillers, because names
+    that differ only in them would look the same. Every text from outside leastnoise is passed to
+    this function before a person sees it. Line ends become blanks, unless `lines` is True because
+    leastnoise wrote them.
 
     >>> plain("a\x1b[2Jb\u202ec\nd")
     'a?[2Jb?c d'

@@ -40,7 +40,7 @@ _STEEP_WIDENINGS = (Fraction(0), Fraction(8, 10**10), Fraction(1, 10**7), Fracti
 class Calibrated:
     """A proved noise law, and the seconds that search and proof took.
 
-    `note` is set if the search ended early, and says where.
+    If the search ended early, `note` is a sentence about the stage at which it ended.
     """
 
     certificate: Certificate
@@ -94,7 +94,8 @@ def calibrate_family(
 def ask_again(certificate: Certificate, budget: Budget) -> Question:
     """The question that the certificate answers, at another budget.
 
-    The noise's parameters are left open, except lists that a user sets. The grid is left open too.
+    The question leaves the noise's parameters open, except lists that a user sets. It also leaves
+    the grid open.
     """
     noise = certificate.noise
     return Question(
@@ -177,7 +178,7 @@ def find_log_delta_gap(
 ) -> float:
     """The proved bound on ln δ of `parts` together, minus the budget's ln δ; −∞ for a bound of 0.
 
-    The gap is at most 0 if and only if the parts are proved to meet the budget together.
+    The result is at most 0 if and only if the parts are proved to meet the budget together.
     """
     delta = float_above(bound_composed(parts, budget.epsilon, points_per_std=points_per_std))
     if delta <= 0:
@@ -188,14 +189,17 @@ def find_log_delta_gap(
 
 
 def find_gaussian(budget: Budget) -> Noise:
-    """Find the smallest Gaussian noise for one number and a shift of 1, as a yardstick."""
+    """Find the smallest Gaussian noise for one number and a shift of 1, for comparisons."""
     return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedSeveral(SeveralReleases):
-    """The gap of ln δ for laws of one family, from proved bounds instead of float estimates."""
+    """Several releases with laws of one family: the gap of ln δ follows from proved bounds.
+
+    `SeveralReleases` estimates the gap in floats instead.
+    """
 
     search: Search | None = None
 
@@ -250,7 +254,7 @@ _RELATIVE = 1e-4  # relative accuracy of the factor
 
 
 def is_scalable(certificate: Certificate) -> bool:
-    """True if the certificate's noise is determined by its scale, and its composition is proved."""
+    """True if the certificate's noise is determined by its scale, and composition is proved."""
     noise = certificate.noise
     family = registered_family(type(noise))
     alone = not noise.parameter_kinds or family.any_scale
@@ -259,9 +263,11 @@ def is_scalable(certificate: Certificate) -> bool:
 
 
 def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
-    """The reason why the noise can't be scaled to meet `budget` with others; None if it can.
+    """The reason why the noise can't be scaled so that it meets `budget` with others.
 
-    Scaling keeps the parameters: the shape stays, although another would be best for the new
+    None if it can.
+
+    Scaling keeps the shape's parameters, although other parameters may be better for the new
     budget.
     """
     noise = certificate.noise
@@ -332,8 +338,8 @@ def _gaussian_factor(parts: Sequence[Releases], budget: Budget) -> float:
 def rescale(certificate: Certificate, factor: float) -> Certificate:
     """Multiply the noise by `factor`, and prove a certificate for it with the same δ.
 
-    Its ε is the smallest one, rounded up to six digits. Raises NotApplicable if no ε suffices,
-    NotCertified if there is no proof.
+    The certificate's ε is the smallest that is proved, rounded up to six digits. Raises
+    NotApplicable if no ε suffices, NotCertified if there is no proof.
     """
     part = _scale_releases(certificate.releases, factor)
     least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta, accuracy=0).upper

@@ -1,4 +1,4 @@
-"""The exceptions of leastnoise. Each carries its fields; none ever carries data.
+"""The exceptions of leastnoise, with their details as attributes; none contains data.
 
 There are two branches, which the command line maps to exit codes. `InvalidInput` (2): an argument,
 a spec or a file is malformed. `Refused` (1): the request is well-formed, but it can't be fulfilled.
@@ -25,9 +25,9 @@ _LONGEST_KEY = 300  # letters of a spec's key in a message
 class LeastnoiseError(Exception):
     """Base of every error that leastnoise raises on purpose.
 
-    Messages may quote names of files, columns and keys from outside, and end on a terminal. So a
-    message is one line, without any character that a terminal would obey. With `lines=True` it
-    keeps its line ends, which must be leastnoise's own.
+    Messages may quote names of files, columns and keys from outside, and may be shown on a
+    terminal. So a message is one line, without any character that controls a terminal. With
+    `lines=True` it keeps its line ends, which only leastnoise may have written.
     """
 
     def __init__(self, message: object = "", *, lines: bool = False) -> None:
@@ -194,13 +194,12 @@ class NotApplicable(Refused):
 class NotRegistered(LeastnoiseError):
     """A noise family is missing from a registry, or registered wrongly.
 
-    The family's own registration is at fault, not the input.
+    The code that registers the family is at fault, not the input.
 
     Attributes:
         family: Name of the family.
         table: Name of the registry.
         why: The reason.
-
     """
 
     def __init__(self, *, family: str, table: str, why: str = "it isn't registered there") -> None:

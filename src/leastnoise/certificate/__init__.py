@@ -1,6 +1,6 @@
 """Certificates: exact statements about noise, and how to prove them again.
 
-No float search, scipy or randomness is imported: the proof rests on the record alone.
+No float search, scipy or randomness is imported: a proof depends on the record alone.
 docs/guarantees.md counts the lines that a sceptic has to read.
 
 | API | symbol | meaning |

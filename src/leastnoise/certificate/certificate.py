@@ -81,12 +81,11 @@ def _check_neighbours(
 class Certificate:
     """The statement that a query's answer plus noise is (ε, δ)-private.
 
-    It holds for every shift of the answer in `sensitivity`. With a `geometry`, the noise goes
-    through its map W: for the answer v, W⁻¹(W v + noise) is released. With several `compositions`
-    the statement is about that many releases together, each with independent noise of that law and
-    with that sensitivity. Their queries may depend on the outputs of the others. With
-    `sampling_rate` < 1 every release uses a Poisson sample, and neighbours differ by one added or
-    removed record.
+    It holds for every shift of the answer in `sensitivity`. With a `geometry`, which has a matrix
+    W, W⁻¹(W v + noise) is released for the answer v. With several `compositions` the statement is
+    about that many releases together, each with independent noise of the same law and with the same
+    sensitivity. Their queries may depend on the outputs of the others. With `sampling_rate` < 1
+    every release uses a Poisson sample, and neighbours differ by one added or removed record.
 
     The certificate says nothing about a query whose sensitivity is larger than declared; see
     `assumptions`.
@@ -114,7 +113,6 @@ class Certificate:
         ... )
         >>> claim.delta.certainly_at_most(Fraction(1, 100000))
         True
-
     """
 
     budget: Budget
@@ -153,8 +151,9 @@ class Certificate:
     def neighbours(self) -> Neighbours | None:
         """The neighbours that the statement is about: "add-remove" or "replace-one".
 
-        None if neither the sensitivity nor the certificate says; then they are those for which the
-        sensitivity was derived. Statements about samples are always about added or removed records.
+        None if neither the sensitivity nor the certificate states them; then they are the
+        neighbours for which the sensitivity was derived. Statements about samples are always about
+        added or removed records.
         """
         return neighbours_of(self.sensitivity, self.sampling_rate) or self.stated_neighbours
 
@@ -173,10 +172,7 @@ class Certificate:
 
     @property
     def one_release(self) -> Releases:
-        """One release, as the subject of a proof: its noise, and the shifts that it must hide.
-
-        If a person moves several draws, each of them counts as a composition. Raises like `shifts`.
-        """
+        """One release, for a proof: its draws of noise, and the shifts that the noise must hide."""
         return self.one_release_at(self.sampling_rate)
 
     def one_release_at(self, sampling_rate: Exact) -> Releases:
@@ -254,7 +250,7 @@ class Certificate:
         return claim
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle everything except the mark of the proof: a stored certificate is proved anew."""
+        """Pickle all fields but not the mark `proved`: a copy has to be proved again."""
         return self.__dict__ | {"_proved": False}
 
     def on_grid(self, grid: Exact) -> Self:
@@ -428,7 +424,7 @@ class Certificate:
 
 
 def _note_proof(claim: Certificate) -> None:
-    """Mark this very object as proved: a mechanism may release with it."""
+    """Mark this very object as proved, so that a mechanism may release with it."""
     object.__setattr__(claim, "_proved", True)
 
 
@@ -436,8 +432,8 @@ def _widen(proved: Interval, most: Fraction) -> Interval:
     """The interval that a certificate states, for a δ that is proved to be in `proved`.
 
     On another machine, proofs with float sums differ by some units in the last place. Both
-    enclosures contain δ: if they are about equally wide, each lies in the other widened by its own
-    width at both ends.
+    enclosures contain δ. If they are about equally wide, widening one by its own width at both ends
+    makes it contain the other.
     """
     room = proved.width
     lower = max(0.0, math.nextafter(proved.lower - room, -math.inf)) if room else proved.lower

@@ -4,11 +4,11 @@ Notation: c_1 < … < c_m are the candidates, and n_u is the number of rows or g
 is the size of the noise of the release with the limit c_j, a public number; λ is the rate.
 
 f(j) = N_j + Σ_u max(0, n_u − c_j) is the error with the limit c_j: the noise plus the rows that the
-limit cuts off. The score s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|) is the excess over
-another candidate's error, per row between the two limits. s is 0 exactly where f is least.
-Permute-and-flip publishes the candidate with the largest E_j − λ·s(j), where the E_j are
-independent standard exponentials. After that the release follows the plan of that candidate
-(theory/release.md §13).
+limit cuts off. The score is s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|): how far f(j) exceeds
+another candidate's error, divided by the distance of the two limits. s(j) = 0 exactly if f(j) is
+the smallest error. Permute-and-flip publishes the candidate with the largest E_j − λ·s(j), where
+the E_j are independent standard exponentials. After that the release follows the plan of that
+candidate (theory/release.md §13).
 """
 
 from __future__ import annotations
@@ -37,12 +37,7 @@ _ASSUMPTION = (
 )
 MOST_CANDIDATES = 12
 SENSITIVITY = 1
-"""The most by which one unit, added, removed or replaced, changes a score.
-
-x ↦ max(0, n − x) falls by at most 1 for each step of x. So a unit changes (f(j) − f(i))/|c_j − c_i|
-by a number in [0, 1] if c_j < c_i, and in [−1, 0] otherwise; the difference of two units is in
-[−1, 1]. A maximum of such numbers changes by at most 1.
-"""
+"""The most by which one unit, added, removed or replaced, changes a score."""
 
 
 def _check_numbers(values: Iterable[Any], *, name: str) -> tuple[Fraction, ...]:
@@ -67,9 +62,10 @@ def _check_plans(plans: Iterable[Any], *, name: str) -> tuple[Any, ...]:
 class LimitCertificate(TableCertificate):
     """The statement that choosing a limit, and then releasing by its plan, meets `budget`.
 
-    The choice is 2λ-private, because a score moves by at most 1 (`SENSITIVITY`). The second step is
-    chosen after the first was published, so that their ε add up (Dwork & Roth 2014, Theorem 3.16;
-    theory/accounting.md §1 A). `plans` has the proof of the second step for each candidate.
+    The choice is 2λ-private, because one unit changes a score by at most 1 (`SENSITIVITY`). The
+    second step is chosen after the first was published, so that their ε add up (Dwork & Roth 2014,
+    Theorem 3.16; theory/accounting.md §1 A). `plans` has the proof of the second step for each
+    candidate.
     """
 
     kind: ClassVar[str] = "limit-certificate"
@@ -119,7 +115,8 @@ class LimitCertificate(TableCertificate):
     def scores(self, cut_off: Sequence[int]) -> list[Fraction]:
         """The score of each candidate limit, which the module's docstring defines.
 
-        `cut_off` lists how many rows or groups of all units each limit cuts off.
+        `cut_off` lists, for each limit, the number of rows or groups that it cuts off from all
+        units.
         """
         totals = [noise + beyond for noise, beyond in zip(self.noise, cut_off, strict=True)]
         pairs = list(zip(self.candidates, totals, strict=True))
@@ -132,7 +129,10 @@ class LimitCertificate(TableCertificate):
         ]
 
     def _delta(self) -> tuple[float, str]:
-        """The largest δ of a plan; or 1 and the reason if a plan and choice exceed the budget."""
+        """The largest δ of a plan, and "".
+
+        Or 1 and the reason if some plan and the choice exceed the budget.
+        """
         worst = 0.0
         for most, plan in zip(self.candidates, self.plans, strict=True):
             where = f"The plan of the limit {decimal_text(most)}"

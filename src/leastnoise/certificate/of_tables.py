@@ -1,7 +1,7 @@
 """The common base of certificates about tables, such as those for unlisted groups and quantiles.
 
 Each certificate states that a step of a release of whole tables meets a budget. Its JSON object has
-the kind, the budget, the fields by their types, and the assumption on which the statement rests.
+the kind, the budget, the other fields, and the assumption of the statement.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TableCertificate(ABC):
 
     @property
     def proved(self) -> bool:
-        """Always False: these certificates are proved again each time it matters."""
+        """Always False: these certificates are proved again whenever a proof is needed."""
         return False
 
     @abstractmethod

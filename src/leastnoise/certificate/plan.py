@@ -64,7 +64,7 @@ OfTable = (
     | SelectionCertificate
     | LimitCertificate
 )
-"""A certificate without a law: a threshold, quantiles, keys, selected groups, or a chosen limit."""
+"""A certificate without a noise law: of a threshold, quantiles, keys, groups or a limit."""
 Claim = Certificate | OfTable
 """The certificate of one draw: of noise, of a choice, or of a limit and all draws after it."""
 Claims = tuple[tuple[str, Claim], ...]
@@ -94,9 +94,9 @@ class PlanCertificate:
 
     There are two rules. RULE is basic composition: the ε and the δ of all draws' budgets add up to
     at most the budget's ε and δ, in exact fractions. With COMPOSED they may add up to more, but the
-    laws of all draws together have at most the budget's δ at its ε. Certificates for unlisted
-    groups, keys, quantiles, limits and selected groups have no such law. They always count with
-    their own budgets, and the other draws together meet the rest.
+    joint privacy loss of all draws has at most the budget's δ at its ε. Certificates for unlisted
+    groups, keys, quantiles, limits and selected groups aren't about a noise law. Their budgets are
+    always added up, and all other draws together meet the rest of the budget.
 
     In a series, the certificate of a draw covers all `releases`, and so does its budget. The
     budgets of certificates without a law count once per release.
@@ -116,7 +116,6 @@ class PlanCertificate:
     Source:
         Dwork & Roth (2014), Theorem 3.16; theory/accounting.md §1 A. Bun & Steinke (2016),
         Proposition 1.6 and Lemma 1.7.
-
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
@@ -221,7 +220,7 @@ class PlanCertificate:
         return self._verify_composed()
 
     def _verify_composed(self) -> Interval:
-        """Prove all draws that have a law together, for the remaining budget.
+        """Prove that all draws with a noise law together meet the remaining budget.
 
         Raises CertificateRejected if they exceed it.
         """

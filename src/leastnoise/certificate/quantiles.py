@@ -1,8 +1,9 @@
 """A certificate for quantiles that permute-and-flip chooses among public candidates.
 
-No noise is added to any number. A candidate's score is the number of rows by which it misses the
+No noise is added to any number. A candidate's score is the number of rows between it and the
 quantile. The candidate with the smallest λ·score − E is published (McKenna & Sheldon 2020;
-theory/release.md §10). Here E is a random exponential for each candidate, and λ a fixed rate.
+theory/release.md §10). Here E is an independent exponential random number for each candidate, and λ
+a fixed rate.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ MOST_LEVELS = 1000
 class Choice:
     """One draw: a quantile of all rows, or of the rows between two earlier quantiles.
 
-    `level` is the quantile's level within these rows. `below` and `above` are the indices of the
-    levels whose chosen candidates bound the rows; None if there is no bound. `depth` is the number
-    of earlier draws that split these rows; draws of the same depth look at different rows.
+    `level` is the quantile's level within these rows. The candidates that were chosen for the
+    levels with indices `below` and `above` bound the rows; None means no bound. `depth` is the
+    number of earlier draws that split these rows. Draws of the same depth use disjoint sets of
+    rows.
     """
 
     level: Fraction
@@ -92,15 +94,15 @@ class QuantileCertificate(TableCertificate):
     Each of the public `candidates` is cut into `parts`. The quantile is the candidate whose part g
     has the largest E_g − λ·s(g). Here E_g is a standard exponential, drawn anew for each part, and
     λ the rate of the level. Let n be the number of rows, of which L are below part g and M in it.
-    The score s(g) = max(0, L − an, an − L − M) is the number of rows by which part g misses the
-    level a. Rows may have any weights >= 0; the weights of one unit's rows sum to at most R =
+    The score s(g) = max(0, L − an, an − L − M) is the number of rows between part g and the rank an
+    of level a. Rows may have any weights >= 0; the weights of one unit's rows sum to at most R =
     `reach` over all groups.
 
     Let Δ be the most by which one unit moves scores, summed over all groups and all draws of one
     depth. If a unit is added or removed, Δ = R·max(a, 1 − a). If a unit replaces another, Δ = R for
     a single group without earlier draws, and otherwise Δ = 2R·max(a, 1 − a). A draw is 2λΔ-private.
-    `nested` draws of one depth look at different rows, so that they cost as much as the most
-    expensive of them.
+    `nested` draws of one depth use disjoint sets of rows, so that together they cost as much as the
+    most expensive of them.
     """
 
     kind: ClassVar[str] = "quantile-certificate"
@@ -168,7 +170,7 @@ class QuantileCertificate(TableCertificate):
 
     @property
     def spent(self) -> Fraction:
-        """The ε for which the draws are private, from rates, levels and reach alone."""
+        """The ε for which all draws together are private, computed from rates, levels and reach."""
         costs = [
             2 * rate * _sensitivity(choice, self.reach, self.groups, self.neighbours)
             for rate, choice in zip(self.rates, self.choices, strict=True)
@@ -191,10 +193,7 @@ class QuantileCertificate(TableCertificate):
 
 
 def _sensitivity(choice: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:
-    """The largest change of a draw's scores by one unit, Δ in `QuantileCertificate`.
-
-    The change is summed over all groups and all draws of the same depth.
-    """
+    """The largest change of a draw's scores by one unit: Δ of `QuantileCertificate`."""
     if neighbours == "add-remove":
         return reach * choice.weight
     if groups == 1 and choice.depth == 0:  # two units move L − an by at most (1 − a)r and a·r′

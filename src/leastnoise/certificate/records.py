@@ -146,9 +146,10 @@ def read_budget(fields: dict[str, Any]) -> Budget:
 @final
 @dataclass(frozen=True)
 class _Kinds:
-    """Classes of records by their names in certificates, and the spelling of their numbers.
+    """The classes of one kind of records, by their names in certificates.
 
-    A class is imported when a record of its kind is read: a Gaussian certificate imports no body.
+    `spell` writes their numbers. A class is imported when a record of it is read: a Gaussian
+    certificate imports no body.
     """
 
     paths: Mapping[str, str]
@@ -228,11 +229,7 @@ def write_record(value: Record) -> dict[str, Any]:
 
 
 def read_record(record: object, kind: type[Kind], *, where: str) -> Kind:
-    """Read a record of a `kind`: a Sensitivity, Geometry, Body or OneSided.
-
-    Raises CertificateRejected for unknown kinds, unknown or missing fields, wrong types and too
-    many nested levels, InvalidArgument for values that the class refuses.
-    """
+    """Read a record of a `kind`: a Sensitivity, Geometry, Body or OneSided."""
     return _value(record, kind, where=where, depth=0)
 
 

@@ -1,7 +1,7 @@
 """A certificate for the largest groups, which permute-and-flip selects round by round.
 
-No noise is added to any number. Each round publishes the remaining group with the largest score
-plus a fresh random exponential (McKenna & Sheldon 2020; theory/release.md §12).
+No noise is added to any number. Each round publishes the remaining group with the largest sum of
+its score and a fresh exponential random number (McKenna & Sheldon 2020; theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class SelectionCertificate(TableCertificate):
 
     A round is λΔ-private, where Δ is the most by which the changes of two scores differ. If a unit
     is added or removed, scores change by 0 or 1 in the same direction: Δ = 1. If a unit replaces
-    another, one score may rise and another fall: Δ = 2. How many candidates a unit is in doesn't
-    matter. The rounds' losses add up.
+    another, one score may rise and another fall: Δ = 2. The number of candidates that contain a
+    unit doesn't matter. The privacy losses of all rounds add up.
     """
 
     kind: ClassVar[str] = "selection-certificate"

@@ -1,9 +1,10 @@
 """Certificates for unlisted groups: publishing rows above a threshold, or keys alone.
 
-The keys of unlisted groups are data. A group without units can't be named. A group with a single
-unit is published only with a small probability, which counts as δ (theory/release.md §9). There are
-two ways. A group's noisy row is published if its noisy count reaches a threshold. Or only its key
-is published, by a coin of its own, with a probability that depends on its number of units.
+The keys of unlisted groups are data. A group without units is never published. A group with a
+single unit is published only with a small probability, which counts as δ (theory/release.md §9).
+There are two methods. With a threshold, a group's noisy row is published if its noisy count reaches
+the threshold. With keys alone, only the key is published, by an independent coin, with a
+probability that depends on the number of units.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class ThresholdCertificate(TableCertificate):
     None, the sum of all numbers in the row decides. If the deciding number is one grid step below
     the threshold, the row is published with probability `chance_below`, by a fresh coin. The
     certificate `noise` has as many `compositions` as a unit may have groups. That certificate is
-    about adding or removing a unit in a row, which changes the deciding number by at most `reach`.
+    about a unit that is added to or removed from a row, which changes the deciding number by at
+    most `reach`.
 
     *Proof.* Let a unit be in k groups, and let p be the probability that the row of a group with
     this unit alone is published. If j of the groups have no other unit, the probability that one of
@@ -98,10 +100,10 @@ class ThresholdCertificate(TableCertificate):
         return super().verify()
 
     def chance_alone(self) -> arb:
-        """An upper bound on the probability to publish the row of a group with one unit alone.
+        """An upper bound on the probability of publishing the row of a group with a single unit.
 
-        The deciding number of such a row is `reach` plus noise. No point of the ball is below the
-        probability.
+        The deciding number of such a row is `reach` plus noise. All points of the ball are upper
+        bounds.
         """
         at, below = self._chance_of_reaching(0), self.chance_below
         if not below:
@@ -109,10 +111,10 @@ class ThresholdCertificate(TableCertificate):
         return ball(1 - below) * at + ball(below) * self._chance_of_reaching(1)
 
     def _chance_of_reaching(self, steps: int) -> arb:
-        """An upper bound on the probability that `reach` plus noise, rounded to the grid, is large.
+        """An upper bound on the probability that `reach` plus noise reaches a value.
 
-        Large means at least `threshold` − `steps`·grid. No point of the ball is below the
-        probability.
+        The sum is rounded to the grid, and the value is `threshold` − `steps`·grid. All points of
+        the ball are upper bounds.
         """
         noise, grid = self.noise.noise, self.noise.grid
         if registered_family(type(noise)).part(self._tail) is None:
@@ -199,9 +201,9 @@ def find_threshold(
 ) -> ThresholdCertificate:
     """The certificate with the smallest proved threshold, a multiple of the grid.
 
-    On a coarse grid it also has the largest probability of publishing one step below. Raises
-    NotApplicable if the grid isn't known. Raises NotCertified if no threshold up to `most` is
-    proved; the search ends at about twice `most`.
+    On a coarse grid, `chance_below` is also as large as can be proved. Raises NotApplicable if the
+    grid isn't known. Raises NotCertified if no threshold up to `most` is proved; the search ends at
+    about twice `most`.
     """
     grid = noise.grid
     if grid is None:
@@ -254,7 +256,7 @@ _KEY_ASSUMPTION = (
 )
 CERTAIN_BITS = 52
 CERTAIN = 2**CERTAIN_BITS
-"""Chances are multiples of 1/CERTAIN, so that they and 1 − chance are floats without rounding."""
+"""Probabilities are multiples of 1/CERTAIN, so that p and 1 − p are floats without rounding."""
 MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
 """The largest number of chances, of groups, and of `bits`."""
 _MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products in a proof (some seconds); lattice points
@@ -280,12 +282,11 @@ class KeysCertificate(TableCertificate):
 
     A key of n units is published with probability `chances[n − 1]`/2^52, by a coin of its own. A
     key with more units than there are chances is always published; a key without units never is. A
-    unit has at most as many keys as there are `groups`. Losses are rounded up to multiples of
-    2^−`bits`.
+    unit has at most `groups` keys. Losses are rounded up to multiples of 2^−`bits`.
 
     *Proof.* A unit has at most k = `groups` keys. A key has two outcomes o: it is published, or it
     isn't. For a key of n units, let P(o) and Q(o) be their probabilities with one of these units
-    and without it. V_j(x) is the largest δ that j more keys lead to after a privacy loss of x. So
+    and without it. V_j(x) is the largest δ that j more keys can cause after a privacy loss of x. So
     V_0(x) = max(0, 1 − e^(ε−x)). V_j(x) is the larger of V_(j−1)(x) and the maximum over n of Σ_o
     P(o)·V_(j−1)(x + ln(P(o)/Q(o))). δ = V_k(0) for a removed unit; for an added one, P and Q change
     places. By basic composition δ is also at most k times the δ of one key at ε/k. With replace-one
@@ -357,9 +358,9 @@ def bound_basic(chances: Sequence[int], groups: int, epsilon: Fraction) -> float
 
 
 def _both_directions(chances: Sequence[int]) -> set[frozenset[Pair]]:
-    """The pairs of probabilities with and without one more unit, and the pairs in reverse order.
+    """The pairs of probabilities with and without one unit, and the same pairs reversed.
 
-    The first set of pairs is for a unit that is removed, the second for a unit that is added.
+    The first set is for a unit that is removed, the second for a unit that is added.
     """
     steps = list(pairwise((0, *chances)))
     return {_distinct_pairs((more, less) for less, more in steps), _distinct_pairs(steps)}
@@ -385,8 +386,9 @@ def _outcomes(pair: Pair) -> Iterator[Pair]:
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
     """An upper bound on the δ at `epsilon` of one key, the largest over `pairs`.
 
-    For a pair of probabilities to publish the key, let p and q be the two probabilities of an
-    outcome. δ is the sum of max(0, p − e^ε·q) over both outcomes.
+    A pair has the probabilities of publishing the key with and without a unit. Let p and q be the
+    probabilities of an outcome, published or not. Then δ is the sum of max(0, p − e^ε·q) over both
+    outcomes.
     """
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()
@@ -400,8 +402,8 @@ def _bound_on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bit
     """An upper bound on V_k(0) of `KeysCertificate`, from V_j at the points of a lattice.
 
     The lattice consists of privacy losses that are multiples of 2^−`bits`. Losses are rounded up, ε
-    down, and every sum of products up. V_j(x) rises in x: above the lattice it is at most 1, below
-    the lattice at most its value at the lowest point.
+    down, and every sum of products up. V_j(x) increases with x: above the lattice it is at most 1,
+    and below the lattice at most its value at the lowest point.
     """
     start = (_BOTTOM << bits) + math.floor(epsilon * 2**bits)
     value = np.concatenate([np.zeros(start + 1), _above_epsilon(bits)])

@@ -182,8 +182,8 @@ def _function(target: str) -> Callable[..., Any]:
 def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the audited function: any exception becomes an InvalidInput without its message.
 
-    The message could quote data. SystemExit is replaced, too: the function's exit code would be
-    mistaken for a result of the audit.
+    The message could quote data. SystemExit is replaced, too, since its exit code would look like a
+    result of the audit.
     """
 
     @functools.wraps(draw)

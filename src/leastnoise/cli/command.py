@@ -25,7 +25,7 @@ _MOST_NAME = 22  # columns for the names of options; a longer name gets a separa
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
 
 REQUIRED, MANY = object(), object()
-"""Markers in place of a default: an option is required, or may be repeated."""
+"""Markers in place of a default value: the option is required, or may be repeated."""
 
 
 @final
@@ -256,6 +256,6 @@ def _suggest_option(
 
 
 def _keep_unbroken(text: str) -> str:
-    """Replace hyphens, and the blank in a default, by characters at which help breaks no line."""
+    """Replace hyphens, and the blank before a default, by characters at which help can't break."""
     text, default, value = text.replace("-", _HYPHEN).partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text

@@ -50,10 +50,7 @@ FAMILY = OptionType("NAME", complete=_families)
 def _gather(
     name: str, make: Callable[..., Any], *declared: Callable[[Any], Any]
 ) -> Callable[[Declared], Declared]:
-    """Declare options whose values a command receives together, as its argument `name`.
-
-    `make` builds the argument from the values.
-    """
+    """Declare options whose values a command receives together, in its argument `name`."""
     parameters = inspect.signature(make).parameters
 
     def declare(command: Declared) -> Declared:

@@ -38,7 +38,7 @@ Row = tuple[str, ...]
 
 
 def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
-    """Write `text` on stdout or stderr. All output of commands goes through here, except tables.
+    """Write `text` on stdout or stderr. Commands write everything except tables by this function.
 
     With `lines`, line ends in the text are kept; see `_words.plain`.
     """
@@ -52,7 +52,7 @@ def describe_location(error: BaseException) -> str:
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
-    """Write each sentence on a new line, wrapped without breaking words or paths."""
+    """Write each sentence on a new line, wrapped only between words."""
     for sentence in sentences:
         lines = _wrap(sentence, min(_columns(), _WIDTH), indent="  ")
         say("\n".join(lines), lines=True)
@@ -128,7 +128,10 @@ def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[
 
 
 def _parts(cell: str) -> list[str]:
-    """The unbreakable parts of a cell: its words, or all of it if it begins with a number."""
+    """The parts of a cell that can't be broken: its words, or the whole cell.
+
+    A cell that begins with a number isn't broken at all.
+    """
     return [cell] if cell[:1].isdecimal() or cell[:1] == "-" else cell.split() or [""]
 
 
@@ -180,7 +183,7 @@ def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable
 
 
 def _is_watched(stream: IO[str] | None) -> bool:
-    """True if `stream` is a terminal, or the environment has TTY_COMPATIBLE=1, as rich reads it."""
+    """True if `stream` is a terminal, or TTY_COMPATIBLE=1 is in the environment, as for rich."""
     with suppress(OSError, ValueError):  # raised for a closed stream
         return stream is not None and (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1")
     return False
@@ -194,7 +197,7 @@ def can_ask() -> bool:
 
 
 def _ignore(stage: str) -> None:
-    """Ignore the stage, as no person watches."""
+    """Do nothing: the progress function when nobody watches."""
 
 
 @final

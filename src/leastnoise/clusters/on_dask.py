@@ -1,8 +1,8 @@
 """Noise for a dask array. Each noisy block is written to a file once; later reads use the files.
 
-If a worker dies, dask computes its block again. If the first attempt has written a file, the second
-keeps it, and otherwise it draws new noise. So two draws are never both visible. The folder gets its
-final name only when it is complete.
+If a worker dies, dask computes its block again. The second attempt keeps a file that the first
+attempt wrote. Otherwise it draws new noise. So there are never two visible draws for a block. The
+folder gets its final name only when it is complete.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check(vector: Any, dimension: int) -> None:
     """Raise InvalidArgument unless `vector` has one axis of length `dimension`, and an exact type.
 
     A type is exact if a release reads its numbers without rounding. Blocks may have other types
-    than the array declares: each block is checked again when read.
+    than the array declares, so each block is checked again when it is read.
     """
     if vector.shape != (dimension,):  # unknown sizes are NaN, which is unequal to all numbers
         raise InvalidArgument(
@@ -103,9 +103,9 @@ def _hidden_folder(folder: Path) -> Iterator[Path]:
 
 
 def _publish(working: Path, folder: Path, *, count: int) -> None:
-    """Move the files of all blocks to `folder` at once, without files of late workers.
+    """Move the files of all blocks to `folder` at once.
 
-    The files are first moved to a folder that no worker knows.
+    Files are first moved to a folder that no worker knows, so that late workers can't add files.
     """
     try:
         with _hidden_folder(folder) as whole:
@@ -155,7 +155,7 @@ def _name(index: int) -> str:
 
 
 def _write_once(file: Path, values: np.ndarray[Any, Any]) -> None:
-    """Write a new file atomically; if another attempt has written it, its file stays."""
+    """Write a new file atomically; if the file exists, from another attempt, it stays unchanged."""
     mine = file.with_name(f".{uuid.uuid4().hex}")
     with mine.open("xb") as opened:
         np.save(opened, values)

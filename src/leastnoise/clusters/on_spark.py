@@ -1,7 +1,7 @@
 """Noise for a vector in a Spark frame: the sum is written once as Parquet, and read back.
 
-Spark commits one attempt of each task, and no other attempt is ever visible. A lazy frame that adds
-noise would add another draw each time it is evaluated.
+Spark commits only one attempt of each task, and no other attempt is ever visible. A lazy frame
+isn't used, since it would draw new noise each time it is evaluated.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
     """Write a vector with fresh noise to a new folder, and return a vector that reads it.
 
     The noise is exactly the noise of `Mechanism.release`. It is drawn once, on the machines that
-    store the parts, from the entropy of each machine's own system. Later reads of the folder never
-    change. All coordinates of l2 noise share one random radius. It is sent to the workers with
-    their tasks, and is as secret as the values. Every call spends the budget again.
+    store the parts, from the entropy of each machine's own system. All later reads of the folder
+    give the same numbers. All coordinates of l2 noise share one random radius. It is sent to the
+    workers with their tasks, and is as secret as the values. Every call spends the budget again.
 
     Args:
         mechanism: A mechanism with gaussian, l2 or laplace noise, or on dask generalized-gamma,
@@ -42,7 +42,6 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
         >>> import leastnoise as ln
         >>> noise = ln.calibrate("l2", epsilon=1, sensitivity=ln.L2(1), dimension=10**6)
         >>> ln.release_vector(noise, dask.array.zeros(10**6), "released")  # doctest: +SKIP
-
     """
     like = "a Mechanism, such as calibrate() returns"
     mechanism = _validate.instance(mechanism, Mechanism, name="mechanism", like=like)

@@ -14,6 +14,6 @@
 `programs` searches for noise, in floats; `bounds` proves lower bounds on the loss of any noise.
 
 Every `LowerBound` is proved (`verify` recomputes it, in integers or in balls), and so is the
-guarantee of every law. It is not proved that a solver's law is the best: the gap to the bound
-limits how far from the best it is.
+guarantee of every law. It is not proved that a law found by a solver is the best. But its loss
+exceeds the loss of the best law by at most its gap to the bound.
 """

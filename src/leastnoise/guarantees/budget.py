@@ -105,7 +105,7 @@ class Budget:
 
 
 def samples_hide_all(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> bool:
-    """True if the budget holds even if all samples are published; decided exactly.
+    """True if publishing all samples without noise meets the budget; decided exactly.
 
     That is so if δ >= 1 − (1 − γ)^k, with γ the sampling rate and k = `compositions`. The
     right-hand side is the probability that a record is in any of the k Poisson samples.
@@ -128,7 +128,7 @@ def samples_hide_all(budget: Budget, sampling_rate: Fraction, *, compositions: i
 
 
 def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> None:
-    """Raise Refused if sampling alone meets the budget of all samples; see `samples_hide_all`."""
+    """Raise Refused if `samples_hide_all`: then the samples may be published without noise."""
     if not samples_hide_all(budget, sampling_rate, compositions=compositions):
         return
     rate = decimal_text(sampling_rate)
@@ -143,12 +143,13 @@ def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1
 
 
 def amplify(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> Budget:
-    """The budget at which one release of the whole data meets `budget` on a Poisson sample.
+    """The budget for a release without sampling, if on a Poisson sample it has to meet `budget`.
 
-    With the ε and δ of `budget` and γ = `sampling_rate`, its ε is log(1 + (e^ε − 1)/γ), rounded
-    down, and its δ is δ/γ (theory/accounting.md §4). This is for a record that is removed; an added
-    record leaks less. If δ >= γ, one sample needs no noise, but `compositions` samples may need
-    some: their search starts at δ = γ/2. Raises Refused if all samples together need no noise.
+    With the ε and δ of `budget` and γ = `sampling_rate`, the result's ε is log(1 + (e^ε − 1)/γ),
+    rounded down, and its δ is δ/γ (theory/accounting.md §4). This amplification is for a record
+    that is removed; for an added record the loss is smaller. If δ >= γ, one sample needs no noise,
+    but `compositions` samples may need some: their search starts at δ = γ/2. Raises Refused if all
+    samples together need no noise.
     """
     check_rate(budget, sampling_rate, compositions=compositions)
     delta = budget.delta if budget.delta < sampling_rate else sampling_rate / 2

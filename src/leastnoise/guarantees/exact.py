@@ -28,7 +28,7 @@ _END = real(hint="Round it outward first.")
 class Interval:
     """A pair of floats that enclose a real number, ends included.
 
-    Whoever creates one rounds outward: `lower` down and `upper` up.
+    Code that creates an interval has to round outward: `lower` down and `upper` up.
 
     Args:
         lower: A float at most the number.
@@ -40,7 +40,6 @@ class Interval:
     Examples:
         >>> Interval(0.25, 0.5).certainly_at_most(Fraction(1, 2))
         True
-
     """
 
     lower: float = field(converter=_END)
@@ -200,7 +199,7 @@ def _parse(value: Exact, *, name: str) -> Fraction:
 
 
 def of_ints(number: Fraction) -> Fraction:
-    """Convert `number` to a Fraction of Python ints: numpy's ints would overflow in arithmetic."""
+    """Convert `number` to a Fraction of Python ints; numpy's ints could overflow in arithmetic."""
     if type(number) is Fraction and type(number.numerator) is type(number.denominator) is int:
         return number
     return Fraction(operator.index(number.numerator), operator.index(number.denominator))

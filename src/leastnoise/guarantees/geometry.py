@@ -1,8 +1,8 @@
 """Linear maps that fit noise to the shape of a sensitivity.
 
 Spherical noise X is added to W·v, and the result is mapped back by A = W⁻¹, which is
-post-processing. So the released vector is v + A·X. It is as private as X is for shifts of length
-max ‖W v‖ over all shifts v of the query (theory/noise.md §8).
+post-processing. So the released vector is v + A·X. Its guarantee is the guarantee of X for shifts
+of length max ‖W v‖ over all shifts v of the query (theory/noise.md §8).
 
 Notation: v is the vector of d sums or a shift of it, s the sum of its entries, n the number of
 records. W is the geometry's matrix and A its inverse; 𝟙 = (1, …, 1), and I is the identity matrix.
@@ -58,7 +58,7 @@ class Geometry(ABC):
 
     @abstractmethod
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """The shifts that X must hide; None if the geometry isn't for this sensitivity."""
+        """The shifts that X must hide; None if the geometry can't be used with this sensitivity."""
 
     def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (only CellGeometry uses it)
         """The number of independent draws of X that one person moves, each within `shifts`."""
@@ -68,8 +68,8 @@ class Geometry(ABC):
     def deviations(self) -> NDArray[np.float64]:
         """The ratio of each released coordinate's standard deviation to X's; shape (dimension,).
 
-        A coordinate of A·X is the product of a row of A with spherical noise. So it has the law of
-        one coordinate of X times the length of the row.
+        A coordinate of A·X is the product of a row of A and spherical noise. So its law is the law
+        of one coordinate of X, scaled by the length of the row.
         """
         values, counts = zip(*self.counted_deviations, strict=True)
         return np.repeat(values, counts)
@@ -182,9 +182,9 @@ class CountEllipse(Geometry):
     def _entries(self) -> tuple[float, float, float, float]:
         """The four different entries of A·Aᵀ, in units of X's variance.
 
-        They are the noise's variance in a sum, its covariance between two sums, then between a sum
-        and the record count, and its variance in the record count. The last two are 0 without a
-        record count.
+        In order: the variance of the noise in a sum, its covariance between two sums, its
+        covariance between a sum and the record count, and its variance in the record count. The
+        last two are 0 without a record count.
         """
         d, h = self.queries, self.shared / (1 + self.queries * self.shared)
         lean, spread = Fraction(0), Fraction(0)
@@ -349,9 +349,9 @@ class Matrix(Geometry):
 class CellGeometry(Geometry):
     """Independent noise in each of `count` cells with one number; one person moves l0 cells.
 
-    The noise of cells that do not move reveals nothing. The l0 cells that move are a composition of
-    l0 releases. For symmetric and unimodal noise the worst case is that each of them moves by the
-    whole bound (theory/noise.md §9).
+    Cells that do not move reveal nothing about the person. The l0 cells that move are a composition
+    of l0 releases. For symmetric and unimodal noise the worst case is that each of them moves by
+    the whole bound (theory/noise.md §9).
     """
 
     kind: ClassVar[str] = "cells"
@@ -364,7 +364,7 @@ class CellGeometry(Geometry):
 
     @property
     def noise_dimension(self) -> int:
-        """Always 1, since the noise is a law for one number."""
+        """Always 1, since every cell gets independent noise for one number."""
         return 1
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:

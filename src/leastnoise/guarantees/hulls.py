@@ -41,8 +41,8 @@ def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
 def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> OneSided | None:
     """The hull of 0 and all points of [0, bound]^queries with at most `most` nonzero entries.
 
-    If `counted`, each such point is followed by the coordinate 1. None if the hull is too large for
-    a body.
+    If `counted`, each such point gets one more coordinate, which is 1: the record count. None if
+    the hull is too large for a body.
     """
     counts = _counts(bound=bound, most=most, queries=queries)
     return Counted(of=counts, bound=1) if counts is not None and counted else counts

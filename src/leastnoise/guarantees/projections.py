@@ -1,9 +1,9 @@
 """Volumes of all shifts, projected on a few of the released numbers.
 
 Bounds on the best noise for all numbers follow from bounds for j of them at a time
-(theory/bodies.md §8). These follow from the volume of the moves of those j numbers by one unit, or
-by n units one after the other. It is the volume of the *shifts themselves*, not of their hull,
-since noise need not hide the hull.
+(theory/bodies.md §8). These follow from the volume of all moves of those j numbers by one unit, or
+by n units in turn. It is the volume of the *shifts themselves*, not of their hull, since noise need
+not hide the hull.
 
 | shifts | of any j numbers | volume, n times |
 |---|---|---|
@@ -17,10 +17,11 @@ Notation: v is a shift of d numbers, and b the bound on its length or on an entr
 aren't 0. ω_j is the volume of the unit ball of R^j. The second column says for which j the formula
 holds.
 
-i added and n − i removed records fill the cube [−(n − i)b, ib]^j. The intersection of two of these
-cubes lies in the cubes between them. So the volume of all is the sum of their volumes minus the
-volumes of intersections of neighbours. Of replaced records at most k entries grow and at most k
-fall; for n > 1 more may move, so this volume is a lower bound.
+The moves by i added and n − i removed records fill the cube [−(n − i)b, ib]^j. The intersection of
+two such cubes lies in all cubes between them. So the volume of their union is the sum of their
+volumes, minus the volumes of intersections of consecutive cubes. If a record is replaced, at most k
+entries grow and at most k fall. For n > 1 more entries may move, so the volume in the table is a
+lower bound then.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class MoveShape(StrEnum):
 class Projections:
     """The moves of any j of the released numbers, for j from 1 to `largest`.
 
-    `numbers` is the number of released numbers, `bound` is b in the module's table, and `nonzero`
-    is k. The lower bound on noise considers some sets of j numbers. The moves have the same volume
-    for each of these sets, and each number is in equally many of them.
+    `numbers` is the count of released numbers, `bound` is b in the module's table, and `nonzero` is
+    k. The lower bound on noise averages over sets of j numbers. The moves have the same volume for
+    each of these sets, and each number is in equally many of the sets.
     """
 
     shape: MoveShape
@@ -142,7 +143,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
 
 
 def _groups(sensitivity: Groups, dimension: int) -> Projections:
-    """The projections on j sums of the same group, whatever the change of its record count."""
+    """The projections on j sums of one group, for any change of its record count."""
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(

@@ -46,11 +46,11 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
 
 
 def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
-    """The common relation of neighbours in `stated`, where None fits any relation.
+    """The relation of neighbours that all of `stated` have; None fits any relation.
 
     Raises NotApplicable if they differ. Privacy losses add up over releases for one pair of
     neighbours. Two inputs that differ by a replaced record don't differ by an added record, so a
-    sum of both kinds would hold for neither.
+    sum of losses for both relations would be valid for neither.
     """
     relations = set(stated) - {None}
     if len(relations) > 1:
@@ -63,9 +63,11 @@ def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
 
 
 Norm = Literal["l1", "l2", "integer", "body"]
-"""The norm of the ball of shifts that a noise hides. "integer": only integers up to the radius.
-"body": the set on which the noise is built, which has no radius (`Sensitivity.body`,
-`Sensitivity.additions`)."""
+"""The norm in which noise hides a ball of shifts.
+
+"integer" is for integers up to the radius. "body" is for a set that isn't a ball and has no radius
+(`Sensitivity.body`, `Sensitivity.additions`).
+"""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
 
@@ -81,7 +83,7 @@ class Sensitivity(ABC):
 
     @property
     def stated_neighbours(self) -> Neighbours | None:
-        """The neighbours that the sensitivity states; None leaves the choice to its user."""
+        """The relation of neighbours for which the sensitivity holds; None if it holds for any."""
         return None
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:

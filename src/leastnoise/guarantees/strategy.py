@@ -4,8 +4,8 @@ Notation: A is the strategy, a matrix with one row for each sum and one column a
 x lists the numbers of rows in the cells. Each row of a unit adds 1 to at most one cell, and a unit
 has at most R rows. Noise is added to A x. A unit that is added or removed moves A x by at most
 R·max ‖a_j‖, since a norm is convex. A unit that is replaced moves A x by at most R times the larger
-of max ‖a_j‖ and max ‖a_i − a_j‖. For all its rows may move from cell j to cell i, or come from
-outside all cells. These maxima are computed in integers.
+of max ‖a_j‖ and max ‖a_i − a_j‖. The reason is that all rows of the unit may move from cell j to
+cell i, or from no cell to cell i. These maxima are computed in integers.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BITS = 24
-"""A's numbers are multiples of 2^−24, at most 1: sums of 2^11 squares of differences fit an
-int64."""
+"""Entries of A are multiples of 2^−24, at most 1 in size.
+
+So sums of 2^11 squared differences of entries fit an int64.
+"""
 _UNIT = 1 << BITS
 MOST_SUMS = 1 << 11
 MOST_CELLS = 1000
 MOST_QUESTIONS = 10_000
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
-"""The range of a question's weights; products of their squares stay in the range of floats."""
+"""The range of the weights of a named sum; products of their squares stay in float64's range."""
 
 StrategyNorm = Literal["l1", "l2"]
 STRATEGY_NORMS: tuple[StrategyNorm, ...] = ("l1", "l2")
 _ROW = re.compile("(?:0|-?[1-9][0-9]{0,7})(?: (?:0|-?[1-9][0-9]{0,7}))*")
 MOST_ROWS = 2**34
-"""The largest number of rows of a unit, the most that a release reads."""
+"""The largest number of rows of a unit: as many as the most rows that a release reads."""
 
 
 def _fits(rows: int, columns: int) -> bool:

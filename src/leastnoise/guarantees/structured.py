@@ -68,8 +68,8 @@ def _linf_bound(bound: Exact, *, name: str, record: Linf) -> Fraction:
 class Linf(Sensitivity):
     """All shifts with at most `l0` nonzero coordinates, each of size at most `bound`.
 
-    A histogram of disjoint cells is Linf(1, l0=1) if a record is added or removed, and Linf(1,
-    l0=2) if a record is replaced.
+    A histogram of disjoint cells has the sensitivity Linf(1, l0=1) if a record is added or removed,
+    and Linf(1, l0=2) if a record is replaced.
 
     Args:
         bound: The largest move of one coordinate, an exact number > 0.
@@ -82,7 +82,6 @@ class Linf(Sensitivity):
     Examples:
         >>> Linf(1, l0=4).radius("l2", dimension=9)
         Fraction(2, 1)
-
     """
 
     kind: ClassVar[str] = "linf"
@@ -91,7 +90,7 @@ class Linf(Sensitivity):
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: √k·bound in l2, where k = min(l0, dimension) is how many coordinates move.
+        """The radius: √k·bound in l2, where k = min(l0, dimension) coordinates move.
 
         In l1 it is known for k = 1 only.
         """
@@ -258,7 +257,7 @@ class CountingQueries(Sensitivity):
         return max(form.at(ones=m, records=records, bound=self.bound) for m in candidates)
 
     def _worst_pairs(self, form: QuadraticForm) -> set[tuple[int, int]]:
-        """Pairs (i, j), i >= j, at one of which the form is largest for replaced records.
+        """Candidates (i, j), i >= j, one of which gives the form's maximum for replaced records.
 
         i queries move by `bound` and j by −`bound`. Let k = max_nonzero, N = i + j <= M = min(2k,
         dimension) and D = i − j. The form is αN + βD², where α >= 0 and β are `squares` and
@@ -361,7 +360,7 @@ class Groups(Sensitivity):
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """The largest value of a form for each possible change of the groups by one unit.
+        """The largest value of a form for each kind of change by one unit.
 
         `added` is the value for a record that is added, `replaced` for a record that is replaced
         within its group. A replaced record that leaves its group is an addition in one group and a

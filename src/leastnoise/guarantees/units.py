@@ -1,7 +1,7 @@
 """Sensitivities of a unit with several rows.
 
-`RowCounts` is for counts of disjoint cells. `Added` is for all moves in a one-sided set T, which a
-unit makes that is added, and in −T.
+`RowCounts` is for counts of disjoint cells. `Added` is for a unit that moves the query within a
+one-sided set T if it is added, and within −T if it is removed.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 |---|---|---|
 | `to_pld` | `PrivacyLossDistribution` | masses that bound the privacy loss from above, proved |
 | `to_dp_event` | `DpEvent` | the mechanism itself, if an event describes it exactly |
-| `from_pld`, `from_plds` | `PrivacyLossDistribution` | its masses, which are trusted |
+| `from_pld`, `from_plds` | `PrivacyLossDistribution` | its masses, which are not proved |
 | `to_opendp` | `Measurement` | the release, and its privacy map |
 
 The libraries are imported when one of these functions is called. `MissingExtra` tells what to

@@ -1,15 +1,15 @@
-"""A law of losses on a lattice that bounds the privacy loss from above.
+"""A law of privacy losses on a lattice, which bounds the losses of a mechanism from above.
 
 Notation (theory/accounting.md §1 B and E): δ(α) is the privacy profile as a function of α = e^ε,
 which is convex and starts at δ(0) = 1. α_i = e^(z_i) are chosen points, the "dots", at the losses
 z_i. s_i is the slope of the chord that leaves the i-th dot to the right, 0 after the last one. P
 and Q are the laws of the output on two neighbours, and H_α(P‖Q) = δ(α).
 
-A chord between points on or above a convex function is on or above it. So the law with masses
-α_i(s_i − s_{i−1}) at z_i, and δ at the last dot at infinity, has a profile nowhere below the
-mechanism's, for any choice of dots. Dots that would make a mass negative are left out. If the worst
-shift varies with ε, the profile is the supremum over shifts. It is convex too, and the law bounds
-every shift at once, alone and composed.
+A chord between points on or above a convex function is on or above that function. Consider the law
+with masses α_i(s_i − s_{i−1}) at z_i, and with the δ of the last dot at infinity. For any choice of
+dots, its profile is nowhere below the profile of the mechanism. Dots that would make a mass
+negative are left out. If the worst shift varies with ε, the profile is the supremum over shifts. It
+is convex too, and the law bounds every shift at once, alone and composed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _MOST_PLACES = 2**23
 @final
 @dataclass(frozen=True, kw_only=True)
 class LossLaw:
-    """A law of losses.
+    """A law of privacy losses: masses, rounded up, at multiples of `interval` and at infinity.
 
-    Masses, rounded up, lie at multiples of the interval, by index, and at infinity.
+    Multiples are given by their index.
     """
 
     masses: dict[int, float]
@@ -55,7 +55,7 @@ class LossLaw:
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
 ) -> tuple[LossLaw, LossLaw | None]:
-    """The laws for a removed record, and for an added record; the second is None if both agree.
+    """The laws for a removed and for an added record; the second is None if both are equal.
 
     Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is too small
     for losses of that size.
@@ -136,7 +136,7 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
-    """Losses that many outputs share; beyond each of them δ is far smaller."""
+    """Losses that many outputs share: just above each of them, δ is far smaller."""
     # a sample's losses jump at the same points as those of the whole data
     whole = replace(parts[0], sampling_rate=Fraction(1))
     loss, count = find_frequent_loss(whole), min(parts[0].compositions, 32)
@@ -168,7 +168,7 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
 
 
 def _law(opposite: _Half, forward: _Half, interval: Fraction) -> LossLaw:
-    """The law of chords through the dots of (P, Q), `forward`, and of (Q, P), `opposite`.
+    """The law from the chords through the dots: `forward` are of (P, Q), `opposite` of (Q, P).
 
     The dots of (Q, P) give dots of (P, Q) at α < 1, since H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P)
     (theory/accounting.md §1 E).
@@ -198,10 +198,7 @@ def _slope(left: tuple[int, arb, arb], right: tuple[int, arb, arb]) -> arb:
 
 
 def _convex(dots: Sequence[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
-    """The lower convex hull of the dots, made to decrease.
-
-    The law is valid for any choice of dots.
-    """
+    """The lower convex hull of the dots, changed so that it decreases."""
     kept: list[tuple[int, arb, arb]] = []
     for index, alpha, delta in dots:
         dot = (index, alpha, delta.min(kept[-1][2]) if kept else delta)

@@ -31,9 +31,9 @@ def to_opendp(
 
     The input space follows the sensitivity: vectors of floats under `l2_distance` or `l1_distance`,
     or one number under `absolute_distance` (an i32 if it changes by whole numbers). OpenDP's d_in,
-    the largest distance of two inputs, is the exact value of its float: a sensitivity of 1/10 is
-    less than the float 0.1, and only `L2(Fraction(0.1))` admits it. OpenDP doesn't check the proof,
-    so it requires `enable_features("contrib", "honest-but-curious")`.
+    the largest distance of two inputs, is the exact value of a float. The float 0.1 is more than
+    1/10, so that only a mechanism with `L2(Fraction(0.1))` accepts it. OpenDP doesn't check the
+    proof, so it requires `enable_features("contrib", "honest-but-curious")`.
 
     Args:
         mechanism: The mechanism, for one release of the whole data.
@@ -54,7 +54,6 @@ def to_opendp(
         NotApplicable: OpenDP has no metric for the sensitivity; the certificate is about samples,
             or about several releases without `epsilon`; or "zcdp" isn't known for the noise.
         Refused: OpenDP makes no measurement, such as without those features.
-
     """
     opendp = require("opendp.prelude")
     _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")

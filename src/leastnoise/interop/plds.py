@@ -132,8 +132,8 @@ def to_pld(
     digits wrong. Its convolutions leave errors of about 1e-16 in every mass, which exceed a small
     δ, so composing warns (`NotABound`). Compose here, or with `from_plds`, if that matters.
 
-    For noise whose worst shift varies with ε, the export has the supremum of δ over the shifts, so
-    that dp-accounting may compose it.
+    For noise whose worst shift varies with ε, the exported δ is the supremum over all shifts, so
+    that dp-accounting may compose the distribution.
 
     Args:
         releases: A mechanism, with all releases of its certificate, or a composition.
@@ -152,7 +152,6 @@ def to_pld(
 
     Source:
         theory/accounting.md §1 B, E; Doroshenko et al. (2022).
-
     """
     require("dp_accounting")
 
@@ -183,7 +182,7 @@ def _composition(releases: Mechanism | Composition) -> Composition:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImportedLosses:
-    """Imported laws of losses, each with its number of compositions.
+    """Imported laws of privacy losses, each with its number of compositions.
 
     The intervals of its methods are exact consequences of the imported masses. leastnoise hasn't
     proved anything about a mechanism: the upper ends bound its loss if the masses do, which is
@@ -192,7 +191,6 @@ class ImportedLosses:
     Attributes:
         removed: Laws for a removed record, as pairs of a lattice and a count.
         added: Laws for an added record.
-
     """
 
     removed: tuple[Part, ...]
@@ -250,8 +248,9 @@ def from_pld(pld: PrivacyLossDistribution) -> ImportedLosses:
 def from_plds(plds: Sequence[tuple[PrivacyLossDistribution, int]]) -> ImportedLosses:
     """Import the losses of several distributions together.
 
-    The masses are trusted. Negative masses, which Fourier transforms leave, count as 0, so that δ
-    only grows. To add mechanisms of leastnoise, use `to_pld` with the same interval.
+    The masses are used without proof. Negative masses, which Fourier transforms leave, count as 0,
+    so that δ only grows. To compose with mechanisms of leastnoise, export these by `to_pld` with
+    the same interval.
 
     Args:
         plds: Pairs of a distribution and its number of compositions.
@@ -262,7 +261,6 @@ def from_plds(plds: Sequence[tuple[PrivacyLossDistribution, int]]) -> ImportedLo
     Raises:
         InvalidArgument: There is no distribution, a count is below 1, a distribution is optimistic
             (it bounds nothing from above), masses aren't probabilities, or intervals differ.
-
     """
     counted = _check_pairs(plds)
     # dp-accounting offers no other access to a distribution's masses

@@ -1,4 +1,4 @@
-"""Choose a model's noise (by name, or the best) and neighbours from the model's parameters."""
+"""Choose a model's noise, by its name or as the best of several, and state its neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leastnoise.selection.ask import fix_parameters
 from leastnoise.selection.public import calibrate
 
 AUTO = "auto"
-"""The value of `updates` or `noise` that chooses those with the least predicted error."""
+"""The value of `updates` or `noise` for the choice with the smallest predicted error."""
 
 Parameters = tuple[tuple[str, Fraction | int], ...]
 
@@ -61,7 +61,7 @@ def best_of(
 ) -> Mechanism:
     """Calibrate the families, and return the proved mechanism with the least mse.
 
-    Raises Refused, with the first family's reason, if none can serve.
+    Raises Refused, with the first family's reason, if no family can be used.
     """
     mechanisms: list[Mechanism] = []
     reasons: list[Refused] = []
@@ -86,9 +86,9 @@ def best_of(
 
 
 def state_neighbours(mechanism: Mechanism, neighbours: str) -> Mechanism:
-    """The mechanism with these `neighbours` in its certificate, if they are "replace-one".
+    """State these `neighbours` in the mechanism's certificate, if they are "replace-one".
 
-    For any others it is unchanged.
+    For other neighbours the mechanism is unchanged.
     """
     if neighbours == "replace-one":
         return Mechanism(mechanism.certificate.about("replace-one"))

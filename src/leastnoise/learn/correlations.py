@@ -4,8 +4,9 @@ Notation: x and y are two columns in [−1, 1]. a and b are their means, s and t
 and p is the mean of xy. c = p − ab is the covariance, v = s − a² and w = t − b² are the variances,
 and r = c/√(vw) is the correlation.
 
-A pair has k noisy sums: 6 if rows are counted, otherwise 5. Each is within its half-width with
-probability 1 − 0.05/k, so all are with 95 % (Bonferroni). Then the moments lie in a box.
+A pair has k noisy sums: 6 if rows are counted, otherwise 5. Each is off by at most its half-width
+with probability 1 − 0.05/k, so all are with 95 % (Bonferroni). Then the moments without noise lie
+in a box.
 
 The largest r has the largest p. If c > 0 somewhere, the largest r has the smallest s and t,
 otherwise the largest. With p, s and t fixed, and up to positive factors while v, w > 0,
@@ -106,7 +107,7 @@ def find_largest(box: MomentBox) -> float:
 
 
 def _round_up(c: float, v: float, w: float) -> float:
-    """An upper bound on c/√(vw), from numbers that are rounded."""
+    """An upper bound on c/√(vw), if c, v and w are rounded numbers."""
     above = c + _ROUNDING
     sign = -1 if above > 0 else 1
     quotient = above / math.sqrt((v + sign * _ROUNDING) * (w + sign * _ROUNDING))

@@ -121,9 +121,9 @@ class Estimate:
 def estimate(published: NoisyMoments) -> Estimate:
     """Estimate means and covariances of the columns from noisy moments with a constant.
 
-    Eigenvalues are clipped to [0, d], the range for d columns in [−1, 1]. This gives the nearest
-    such matrix, which is no further from the truth. The standard deviations are to first order:
-    noise moves n·C by Q N Qᵀ, and by −C times the noise of n if n isn't public.
+    Eigenvalues are clipped to [0, d], the range for d columns in [−1, 1]. The result is the nearest
+    matrix in this range, which is never further from the true matrix. The standard deviations are
+    to first order: noise moves n·C by Q N Qᵀ, and by −C times the noise of n if n isn't public.
     """
     rows = max(published.rows, 1.0)
     means = np.clip(published.sums[0, 1:] / rows, -1.0, 1.0)

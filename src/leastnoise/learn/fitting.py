@@ -31,7 +31,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateModel(BaseEstimator):
-    """The parameters that all models share; see `LinearRegression`."""
+    """The base of all models, with the parameters that they share: see `LinearRegression`."""
 
     epsilon: Any = 1
     delta: Any = None
@@ -130,7 +130,10 @@ def _as_floats(data: Any, **more: Any) -> Any:
 
 
 _FAMILIES = ("gaussian", "l2", "k-norm", "k-staircase")
-"""The best of these is within half a per cent of the best family; trying others takes seconds."""
+"""The families that "auto" compares, since trying all families takes seconds.
+
+The best of these is within half a per cent of the best family.
+"""
 _GRID = Fraction(1, 2**28)  # the finest grid: a release reaches 2^61 steps, and sums reach 2^32
 
 

@@ -1,15 +1,16 @@
 """Least squares from noisy second moments. All of it is post-processing of published numbers.
 
 Notation: x is a row's d features and y its target; z = (1, x, y), or (x, y) without a constant. S =
-Σ zzᵀ + N is the released matrix with noise N. Q = (−m, I) centres the variables, m being their
-means; Q = I without a constant. C = Q S Qᵀ. A is C's part for the features, b its part for features
-with the target, and A = U diag(w) Uᵀ with eigenvalues w.
+Σ zzᵀ + N is the released matrix with noise N. Q = (−m, I) centres the variables, where m has their
+means; Q = I without a constant. C = Q S Qᵀ. A is the part of C for the features, b the part for
+features with the target, and A = U diag(w) Uᵀ with eigenvalues w.
 
-Noise may leave A with meaningless or negative eigenvalues. The noise part Q N Qᵀ of A has a norm of
-about 2√v, v = ‖E[(Q N Qᵀ)²]‖ (at most that in expectation, for Gaussian noise of equal variances; E
-is the mean). Eigenvalues below 4√v are raised to 4√v. In these directions features vary too little,
-and coefficients are shrunk to 0, so that noise stays below a quarter of a feature's scale. Other
-eigenvalues stay, so that well-determined coefficients have no bias.
+Noise may leave A with meaningless or negative eigenvalues. The noise Q N Qᵀ in A has a norm of
+about 2√v, where v = ‖E[(Q N Qᵀ)²]‖ and E is the mean. (For Gaussian noise of equal variances, the
+expected norm is at most that.) Eigenvalues below 4√v are raised to 4√v. In these directions
+features vary too little. There coefficients are shrunk to 0, so that noise stays below a quarter of
+a feature's scale. Other eigenvalues are unchanged, so that well-determined coefficients have no
+bias.
 """
 
 from __future__ import annotations

@@ -179,8 +179,8 @@ class LinearRegression(RegressorMixin, PrivateModel):
 class _Scales:
     """The scaling of all columns to [−1, 1]: the d features, and then the target.
 
-    The bounds `low` and `high` have shape (d + 1,). A model without intercept goes through 0. Then
-    `shifted` is False, and 0 is mapped to 0.
+    The bounds `low` and `high` have shape (d + 1,). In a model without an intercept, `shifted` is
+    False, and 0 is mapped to 0.
     """
 
     low: Floats
@@ -192,11 +192,7 @@ class _Scales:
         return to_unit(np.clip(columns, self.low, self.high), *self._ends())
 
     def to_data(self) -> tuple[Floats, float]:
-        """The map of coefficients from the scale of [−1, 1] to the data's scale.
-
-        Returns a matrix that multiplies the coefficients (intercept first), and a number that is
-        added to the intercept.
-        """
+        """Convert coefficients for columns in [−1, 1] to coefficients for the data."""
         low, high = self._ends()
         middles, halves = (low + high) / 2, (high - low) / 2
         ratios = halves[-1] / halves[:-1]

@@ -252,7 +252,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return classes, np.where(y == classes[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
-        """The public numbers of this training, checked."""
+        """Check the model's parameters, and collect the public numbers of its training."""
         neighbours = check_choice(self.neighbours, "neighbours", NEIGHBOURS)
         if neighbours == "add-remove":
             if self.n_rows is None:
@@ -284,7 +284,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         )
 
     def _limit(self, features: int) -> Fraction | None:
-        """The square of `max_norm`, at most the number of features; None if `max_norm` is None."""
+        """The square of `max_norm`, or the number of features if that is smaller; None for None."""
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")

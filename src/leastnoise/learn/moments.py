@@ -22,9 +22,9 @@ rows is public, each number moves by at most 2, and all of them in l2 by at most
 ```
 
 The bound is convex in (s, t), so it is largest if all of these are 0 or 1. If s and t differ in k
-coordinates, it is at most ½(m² + (m − k)²) + 7k/2: the other coordinates are 1, and for a given
-total the most unequal sums have the largest squares. This is convex in k, so it is largest at k = 0
-or d. ∎
+coordinates, the bound is at most ½(m² + (m − k)²) + 7k/2. The reason is that the other coordinates
+are 1 in the worst case, and for a given total the most unequal sums have the largest squares. This
+is convex in k, so it is largest at k = 0 or d. ∎
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class Moments:
 
     @property
     def sensitivity(self) -> tuple[Sensitivity, ...]:
-        """Bounds on the change by one row, all of which hold.
+        """Alternative sensitivities; each of them bounds the change by one row.
 
-        The row is added or removed if rows are counted, else replaced.
+        The row is added or removed if rows are counted; otherwise it is replaced.
         """
         if self.counted:
             return (Linf(1, l0=self.dimension),)

@@ -5,12 +5,15 @@ There are T rounds of P updates, each with the step γ. Δ is the sensitivity of
 (1 for an added or removed row, 2 for a replaced one). σ is the standard deviation that noise gives
 to a derivative of the mean loss, averaged over all its releases.
 
-Vectors: a release has all d numbers; a row moves each by at most Δ and all by at most ΔR in l2.
-Coordinates: T·P releases of one number with sensitivity Δ, and steps of 1, as in the papers.
+With the updates "vectors", a release has all d numbers; a row moves each by at most Δ and all by at
+most ΔR in l2.
+
+With the updates "coordinates", there are T·P releases of one number with sensitivity Δ, and steps
+of 1, as in the papers.
 
 The number of rounds (docs/theory/learning.md): if the loss has curvature h in some direction, noise
 moves the minimum there by σ/h. No coefficient is expected to contribute more than ±8 to a score, so
-none is beyond B = 8/R, and directions with h < σ/B aren't worth learning. L = R²/4 bounds the
+it is at most B = 8/R in size. Directions with h < σ/B aren't worth learning. L = R²/4 bounds the
 curvature of the loss. Nesterov's steps of 1/L, with a momentum for curvatures from λ = σ/B on,
 learn directions with h >> λ nearly without bias in T = 3√(L/λ) rounds, and leave the others near 0.
 Stopping then nearly minimises the worst loss over all h. If noise is larger than the typical
@@ -89,7 +92,7 @@ class Problem:
 
     @property
     def per_round(self) -> int:
-        """The number P of coordinates that a round of the updates "coordinates" changes."""
+        """The number P of coordinates that a round changes with the updates "coordinates"."""
         return math.ceil(self.features / 4)  # as Liu et al. (2026, App. D.7) do
 
 
@@ -173,8 +176,9 @@ class TrainingPlan:
 def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     """Plan a training: its updates, rounds and noise, from public numbers.
 
-    With Gaussian noise vectors lose least: their derivatives have R/√d <= 1 times the noise of
-    coordinates, and learn smaller curvatures. `converged` of the plan tells if the rounds suffice.
+    With Gaussian noise, "vectors" has the smallest loss: its derivatives have R/√d <= 1 times the
+    noise of "coordinates", so that it learns directions of smaller curvature. `converged` of the
+    plan is True if the rounds suffice.
 
     Args:
         problem: The public numbers.
@@ -186,7 +190,6 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     Raises:
         Refused: No noise can serve.
         InvalidArgument: There would be more than 10⁷ releases.
-
     """
     if updates == AUTO:
         planners = (_vectors,) if problem.noise in (AUTO, "gaussian") else (_vectors, _coordinates)

@@ -2,12 +2,12 @@
 
 Notation: n rows have d features each. x_i is a row in [−1, 1]^d with entries x_ij, y_i = ±1 its
 label, and h the coefficients. The loss is 1/n Σ log(1 + exp(−y_i h·x_i)) + λ‖h‖₁, with the
-penalty's weight λ. A row's part of n times its derivatives is s_i x_i, with the slope s_i = −y_i/(1
-+ exp(y_i h·x_i)) in [−1, 1].
+penalty's weight λ. Row i adds s_i x_i to n times the derivatives of the loss, with the slope s_i =
+−y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
 
-Features are truncated to whole multiples of 2^−20, and so is each product s_i x_ij. So the product
-is never larger than x_ij, however s_i is rounded. A row moves a sum by at most its own features,
-exactly, and all sums are exact (below 2^53).
+Features are truncated to whole multiples of 2^−20, and so is each product s_i x_ij. So a product is
+never larger than x_ij in size, even if s_i is rounded. A row moves a sum by at most its own
+features, exactly, and all sums are exact (below 2^53).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FAR = 2.0**40  # limit to which coefficients are clipped in margins, so that th
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 
 Noisy = Callable[[Floats], Floats]
-"""A release of sums: takes integers in units of 2^−20, and returns noisy sums in units of 1."""
+"""A function that releases sums: from integers in units of 2^−20 to noisy sums in units of 1."""
 
 
 @_quietly
@@ -62,7 +62,7 @@ def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats
 
 @_quietly
 def shorten(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Clip features as in training, but without truncation to multiples of 2^−20, for scores."""
+    """Clip features for scores: as in training, but without truncation to multiples of 2^−20."""
     near = np.clip(features, -1.0, 1.0)
     if squared_norm is None:
         return near
@@ -149,11 +149,7 @@ def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
 
 
 def _margins(columns: Floats, weights: Floats) -> Floats:
-    """The products h·x_i of all rows with the coefficients, each by the same operations in order.
-
-    In a matrix product, the rounding of a row may depend on its position and the number of rows.
-    Then adding or removing a row would change what other rows add to a sum.
-    """
+    """The products h·x_i for all rows, each computed by the same operations in the same order."""
     margins = np.zeros(len(columns))
     near = np.clip(np.nan_to_num(weights), -_FAR, _FAR)
     for column, weight in zip(columns.T, near / _UNIT, strict=True):

@@ -1,11 +1,11 @@
 """The ledger: a file that records the use of each dataset's budget, before noise is drawn.
 
-notation: a charge costs (ε, δ); and, as δ'-approximate ρ-zCDP, (ρ, δ').
+Notation: a charge costs (ε, δ) and, if it is seen as δ'-approximate ρ-zCDP, (ρ, δ').
 
 | API | symbol | meaning |
 |---|---|---|
-| `Cost.epsilon`, `Cost.delta` | ε, δ | added to the sums of budgets by a charge |
-| `Cost.rho`, `Cost.leak` | ρ, δ' | added to the filter of approximate zCDP by a charge |
+| `Cost.epsilon`, `Cost.delta` | ε, δ | numbers that a charge adds to the sums of budgets |
+| `Cost.rho`, `Cost.leak` | ρ, δ' | numbers that a charge adds to the sums of approximate zCDP |
 | `Account.budget` | ε, δ | limit on all charges together |
 | `Account.remaining` | | the rest of the budget by the account's filter |
 | `Account.more_like` | | number of further charges of the same cost that fit |

@@ -110,10 +110,10 @@ class Account(Shown):
     def more_like(self, release: Certified | Cost) -> int:
         """The number of further releases of the same cost that the ledger admits.
 
-        The filter itself decides: it was asked about this number, which fits, and about one more,
-        which doesn't. Before the first charge, the filter is the filter that such a charge would
-        choose. It isn't checked that the release protects the account's unit, or that its proof
-        holds.
+        The filter itself decides: this number of releases was tried and fits, and one more doesn't,
+        unless the result is 10¹². Before the first charge, it is the filter that such a charge
+        would choose. It isn't checked that the release protects the account's unit, or that its
+        proof holds.
 
         Args:
             release: A certificate, or a cost such as `last`.
@@ -133,7 +133,6 @@ class Account(Shown):
             >>> noise = calibrate("laplace", epsilon="0.3", sensitivity=L1(1))
             >>> account.more_like(noise.certificate)
             3
-
         """
         cost = release if isinstance(release, Cost) else Cost.of(require_certificate(release))
         return count_fitting(cost, self.budget, self.rule_for(cost), spent=self.spent)
@@ -240,7 +239,7 @@ class Account(Shown):
 @final
 @dataclass(kw_only=True)
 class ReleaseChain:
-    """The end of a series with running totals, as the ledger's entries give it.
+    """The end of a series with running totals, according to the ledger's entries.
 
     `tag` is the tag that the state file must have. `entry` is the number of the last release's
     entry, `digest` the digest of that release, and `before` the digest of the previous release.
@@ -273,9 +272,10 @@ class Books:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
-        """Add up `entries` to the books of all accounts.
+        """The books of all accounts, computed from `entries`.
 
-        Raises InvalidInput if an entry is malformed, LedgerRejected if it contradicts earlier ones.
+        Raises InvalidInput if an entry is malformed, LedgerRejected if it contradicts earlier
+        entries.
         """
         books = cls()
         for entry in entries:
@@ -369,7 +369,7 @@ class Books:
 def _check_form(entry: Entry) -> None:
     """Raise InvalidInput unless the entry has the fields of its kind, each of its type.
 
-    So code that shows or adds up entries only meets texts and short numbers.
+    So code that shows or adds up entries has to handle only texts and short numbers.
     """
     kind = entry.body.get("kind")
     fields = _FIELDS.get(kind, ()) if isinstance(kind, str) else ()
@@ -383,7 +383,7 @@ def _check_form(entry: Entry) -> None:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """True if `value` can be read as the cost `name`, or if `name` isn't the name of a cost."""
+    """True if `value` is a readable cost, or if the field `name` isn't a cost."""
     try:
         return name not in COSTS or exact(value, name=name) is not None
     except InvalidArgument:
@@ -391,7 +391,7 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _is_short(cost: Cost) -> bool:
-    """True if a cost has few enough digits to be stored; sums may get long denominators."""
+    """True if a cost has few enough digits to be stored; exact sums may get long denominators."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
     most_bits = 10_000  # of the numerator and of the denominator: 3,000 digits
     return all(
@@ -428,7 +428,7 @@ def cost_in(body: dict[str, Any]) -> Cost:
 
 
 def make_charge_entry(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
-    """The fields of an entry with a cost. Raises Refused if they couldn't be read again."""
+    """The fields of an entry with a cost. Raises Refused if a reader would reject them."""
     record = record_of_cost(cost)
     try:
         cost_in(record)
@@ -442,7 +442,7 @@ def make_charge_entry(kind: str, account: Account, rule: str, cost: Cost) -> dic
 
 
 def stamp() -> dict[str, str]:
-    """The time of an entry and its user. They inform people, and prove nothing."""
+    """The time of an entry, and the user who made it. Both only inform people and prove nothing."""
     return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "user": _user()}
 
 

@@ -108,10 +108,10 @@ def check_ledger(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A release's place in a series: its number `release`, and the number of all `releases`.
+    """A release's place in a series: it is number `release` of `releases`.
 
-    `report` is the rule that assigns rows to releases. With running totals, `first` is the first
-    release of its tree, and `digest` the release's digest.
+    `report` is the rule that assigns rows to releases. With running totals, `first` is the number
+    of the first release of its tree, and `digest` the release's digest.
     """
 
     release: int
@@ -126,9 +126,9 @@ def charged_account(
 ) -> Account:
     """The account that the ledger's entry `number` charged for `release`.
 
-    For a release of a series, `position` is its place, and `number` belongs to the entry of this
-    release, not to the entry that charged the series. The whole ledger is checked first. Raises
-    like `check_ledger`, and LedgerRejected if the entry is about another release.
+    For a release of a series, `position` is its place. Then `number` is the entry of this release,
+    not the entry that charged the series. The whole ledger is checked first. Raises like
+    `check_ledger`, and LedgerRejected if the entry is about another release.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
@@ -187,7 +187,7 @@ def _prove_certificate(entry: Entry, text: str) -> Certified | Preregistered:
 
 
 def _check_sums(entries: list[Entry]) -> None:
-    """Raise LedgerRejected unless every charge is admitted again, in order."""
+    """Raise LedgerRejected unless the filters admit every charge again, in order."""
     books = Books()
     for entry in entries:
         body = entry.body

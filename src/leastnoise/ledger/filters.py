@@ -7,10 +7,10 @@ Two filters are valid for such charges:
   et al. 2023, the filter of approximate zCDP; a proof is in theory/release.md §7).
 
 The first charge chooses an account's filter for good (`choose_rule`). It would be wrong to continue
-as long as *either* filter accepts. An analyst could lead histories with a large loss to the filter
-that keeps a reserve, and all others to the filter that spends δ to the end; together they can leak
-more than δ. The halves of δ are fixed for the same reason. A choice before the first output is
-harmless.
+as long as *either* filter accepts. An analyst could continue histories with a large loss under the
+filter that keeps a reserve, and all others under the filter that spends δ completely. Together
+these may fail with a probability above δ. For the same reason δ is split into fixed halves. A
+choice before the first output is harmless.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Cost:
         """The cost of `release`, with all its compositions and all releases of its series.
 
         ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
-        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any other (ε, δ) is δ-approximate
-        ε²/2-zCDP: with probability 1 − δ it is no worse than randomized response
-        (theory/accounting.md §5).
+        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any other (ε, δ) guarantee implies
+        δ-approximate ε²/2-zCDP: with probability 1 − δ the mechanism is no worse than randomized
+        response (theory/accounting.md §5).
         """
         budget = release.budget
         parts = (
@@ -146,7 +146,7 @@ MOST_ALIKE = 10**12
 
 
 def fits(spent: Cost, budget: Budget, rule: str) -> bool:
-    """True if the charges `spent` are proved to be within `budget` by the filter `rule`."""
+    """True if it is proved that the charges `spent` are within `budget`, by the filter `rule`."""
     if rule == SUMS:
         return spent.epsilon <= budget.epsilon and spent.delta <= budget.delta
     half = budget.delta / 2
@@ -157,7 +157,10 @@ def fits(spent: Cost, budget: Budget, rule: str) -> bool:
 
 
 def choose_rule(cost: Cost, budget: Budget) -> str:
-    """The filter by which `budget` holds more charges like `cost`; `sums` if both hold as many."""
+    """The filter by which `budget` allows more charges like `cost`.
+
+    `sums` if both allow as many.
+    """
     return ZCDP if count_fitting(cost, budget, ZCDP) > count_fitting(cost, budget, SUMS) else SUMS
 
 
@@ -166,8 +169,8 @@ def count_fitting(
 ) -> int:
     """The number of charges like `cost`, at most `most`, that fit into `budget` beside `spent`.
 
-    The count is found by doubling and bisection with `fits`: it was tried and fits, and one more
-    was tried and doesn't. At least one charge is always tried.
+    The search uses doubling and bisection with `fits`. A result above 0 was tried and fits; unless
+    it is `most`, one more was tried and doesn't.
     """
     before = spent or Cost()
 
@@ -185,7 +188,7 @@ def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
 
 
 def _decade(budget: Budget) -> int:
-    """The largest k for which ρ = 10^k fits; a sufficiently small k if none fits."""
+    """The largest k for which ρ = 10^k fits; if no 10^k fits, a sufficiently small k."""
     # ρ* is at least about ε²/(4 ln(1/δ)) for small ε, about δ²/3 for ε = 0, and at most a little
     # above ε. A lower end that is too low only costs a few more steps.
     size, leak = (math.log10(float(part) or 1.0) for part in (budget.epsilon, budget.delta))
@@ -201,15 +204,14 @@ def _decade(budget: Budget) -> int:
 class Remaining:
     """The rest of an account's budget: one more release with `epsilon` and δ = 0 fits.
 
-    With the filter `sums`, `epsilon` and `delta` are exactly what both sums have left. With `zcdp`,
-    a pure release with `epsilon` costs all of `rho`.
+    With the filter `sums`, `epsilon` and `delta` are exactly the budget minus both sums. With
+    `zcdp`, a pure release with `epsilon` costs all of `rho`.
 
     Attributes:
         epsilon: Rest of ε; with `zcdp` √(2ρ) of the remaining ρ, rounded down.
         delta: Rest of δ; with `zcdp` the rest of the half of δ that pays for δ'. Exact.
         rho: Rest of the largest admitted ρ, rounded down to nine digits; None with `sums`.
         most_rho: The largest ρ that the whole budget admits, rounded down; None with `sums`.
-
     """
 
     epsilon: Fraction

@@ -38,15 +38,7 @@ _LONGEST_NAME = 200
 @final
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """One release as charged in a ledger.
-
-    Attributes:
-        number: Number of the ledger's entry, from 1.
-        dataset: Name of the account.
-        rule: Filter of the account: "sums" or "zcdp".
-        cost: Exact cost of the release, by both filters.
-
-    """
+    """One release as a ledger charged it."""
 
     number: int
     dataset: str
@@ -70,10 +62,10 @@ _A_PATH: Converter[str | Path, Path] = takes(_validate.path)
 class Ledger(Framed, Shown):
     """The budgets in the file `path`, with one account for each dataset.
 
-    Every release is charged before it can be seen. So at any time all releases from a dataset
+    Every release is charged before its output exists. So at any time all releases from a dataset
     together meet its budget, even if each was chosen after seeing the earlier ones. A crash can
-    lose budget, never privacy. Costs follow from certificates, in exact fractions and balls; they
-    never depend on the data.
+    waste budget, but never spends more than the budget. Costs follow from certificates, in exact
+    fractions and balls; they never depend on the data.
 
     As a frame it has one row for each charge, registered plan or series, oldest first. The columns
     are `number` (of the entry), `kind` ("charge", "plan" or "series"), `time` (UTC, ISO 8601),
@@ -99,7 +91,6 @@ class Ledger(Framed, Shown):
         >>> charge = ledger.charge(noise.certificate, unit="person")
         >>> charge.rule, str(charge.cost.epsilon)
         ('zcdp', '1/10')
-
     """
 
     path: str | Path = field(converter=_A_PATH)
@@ -327,7 +318,7 @@ class Ledger(Framed, Shown):
         dataset: str | None = None,
         label: str = "",
     ) -> Charge:
-        """Charge a plan: releases that are fixed now, and made later with `use`.
+        """Charge a plan: releases that are fixed now, and recorded with `use` when they are made.
 
         The releases compose tightly. They may be made in any order and at any time. With the filter
         zcdp the plan costs the sum of its releases' ρ.
@@ -348,7 +339,6 @@ class Ledger(Framed, Shown):
             OverBudget: The plan does not fit; nothing was charged.
             Refused: The account has another unit or other neighbours; nothing was charged.
             CertificateRejected: A certificate doesn't hold; nothing was charged.
-
         """
         _check_texts(unit, neighbours, dataset, label)
         like = "pairs of a certificate and a count"

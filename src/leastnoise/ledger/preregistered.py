@@ -42,9 +42,9 @@ class Preregistered:
     """The statement that `releases`, each made at most as often as its count says, meet `budget`.
 
     The releases may be made in any order, and their queries may depend on earlier outputs; only
-    their noise is fixed here. They may be interleaved with other charges of the same account: the
-    whole is one interactive mechanism, and interactive mechanisms compose like others (Haney et al.
-    2023).
+    their noise is fixed here. Other charges of the same account may come between them. All releases
+    together are one interactive mechanism, and interactive mechanisms compose like others (Haney et
+    al. 2023).
 
     Raises InvalidArgument without a release, or for a count below 1.
     """
@@ -54,7 +54,7 @@ class Preregistered:
 
     @property
     def cost(self) -> Cost:
-        """The cost of the whole: the stated budget, and the sum of the releases' costs as zCDP."""
+        """The cost of all releases: the stated budget, and the sum of the releases' zCDP costs."""
         total = self._sum()
         return replace(total, epsilon=self.budget.epsilon, delta=self.budget.delta)
 
@@ -101,7 +101,7 @@ class Preregistered:
 
     @property
     def composes_by_sums(self) -> bool:
-        """True if only the budgets are added, as for unlisted groups and for quantiles."""
+        """True if only budgets can be added: for releases with unlisted groups or quantiles."""
         claims = [claim for release, _ in self.releases for claim in claims_of(release)]
         return not all(isinstance(claim, Certificate) for claim in claims)
 
@@ -173,10 +173,7 @@ def claims_of(release: Certified) -> tuple[Claim, ...]:
 
 
 def verify_once(release: Certified) -> None:
-    """Prove `release`, except for parts proved earlier in this process.
-
-    Raises CertificateRejected if `release` doesn't hold.
-    """
+    """Prove `release`, but skip parts that were proved earlier in this process."""
     if isinstance(release, PlanCertificate) and all(
         certificate.proved for certificate in claims_of(release)
     ):

@@ -45,8 +45,8 @@ class ChargedSeries:
     """A charged series: its certificate, and the number of its releases that were published.
 
     `releases` is the total number of releases, and `report` the rule that assigns rows to releases:
-    see `Spec.report_rule`. The other fields are as in `ReleaseChain`, for series with running
-    totals.
+    see `Spec.report_rule`. All other fields are as in `ReleaseChain`, and only for series with
+    running totals.
     """
 
     certificate: PlanCertificate
@@ -126,8 +126,8 @@ class LedgerSeries:
 
         The series has `releases` in all; with None, as many as the certificate. `report` is the
         rule that gives each row its release: see `Spec.report_rule`. The first release charges the
-        whole series. When this returns, the entry is on the disk and the noise may be drawn; the
-        release counts as published whatever happens then.
+        whole series. When this returns, the entry is on the disk and the noise may be drawn. The
+        release counts as published even if it then fails.
 
         Raises Refused if the series was charged for another certificate, number of releases or
         rule, or if `index` isn't next; and like `Ledger.charge`. Then nothing was charged or
@@ -217,8 +217,8 @@ class LedgerSeries:
 
         Returns the number of the new entry.
 
-        Raises Refused if the ledger or the state file has changed since `before`: another process,
-        or a copy of the state, was faster. Then nothing is entered.
+        Raises Refused if the ledger or the state file has changed since `before`, for example by
+        another process. Then nothing is entered.
         """
         with self._store.appending(kept=file.uri) as (entries, log):
             number, chain = self._chain(entries)
@@ -247,7 +247,7 @@ class LedgerSeries:
     def _check_same_releases(
         self, entries: list[Entry], books: Books, dataset: str, report: str
     ) -> None:
-        """Raise Refused if the account has a series whose releases have another report column.
+        """Raise Refused if the account has a series with another report column.
 
         A person in one week is another unit than a person in one month.
         """

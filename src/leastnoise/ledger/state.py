@@ -1,8 +1,8 @@
 """The secret file that a series with running totals keeps from one release to the next.
 
-It is a SQLite file with one row. A release writes it in one transaction with the ledger's entry, so
-that either both know of the release or neither does (theory/series.md, §3.5). The sums in it are as
-secret as the rows: whoever has them and the published tables knows exact counts.
+It is a SQLite file with one row. A release changes it in the same transaction as the ledger, so
+that either both record the release or neither does (theory/series.md, §3.5). Its sums are as secret
+as the rows: together with the published tables they reveal exact counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LARGEST = 1 << 26  # largest size of a body in bytes
 # letters of a partial sum with its sign; a sum reaches 2^15 once in 2^61 (`noise.trees`)
 _SUM_DIGITS = 6
 ATTACHED = "kept"
-"""SQLite's name for the state file that a transaction of the ledger attaches."""
+"""The name under which a transaction of the ledger attaches the state file in SQLite."""
 
 
 @final
@@ -40,9 +40,10 @@ class State:
 
     `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
     that the ledger counts, and `first` the number of its tree's first release. `tag` is a random
-    text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
-    published numbers. `published` is False after the entry of a release until its folder is
-    complete. `sums` has the partial sums and totals of each query, by its label.
+    text that is also in the ledger's last entry of the series. `digest` is the digest of the last
+    release, which is chained to all earlier ones. `published` is False after the entry of a release
+    until its folder is complete. `sums` has the partial sums and totals of each query, by its
+    label.
     """
 
     plan: str
@@ -81,8 +82,9 @@ class State:
     def to_json(self) -> str:
         """The state as JSON text, whose length doesn't depend on partial sums of noise.
 
-        Others see the length of a file that they may not read. Blanks at the end make up for the
-        digits of the sums. A sum with more than `_SUM_DIGITS` letters is too rare to matter.
+        The length of a file is visible even to users who can't read it. So blanks at the end
+        replace missing digits of the sums. Sums with more than `_SUM_DIGITS` letters are too rare
+        to matter.
         """
         text = json.dumps({name: getattr(self, name) for name in _FIELDS}, separators=(",", ":"))
         noise = (sums for of_query in self.sums.values() for sums in of_query["noise"])
@@ -100,7 +102,7 @@ class State:
 
 
 def new_tag() -> str:
-    """A random text of 256 bits, which no copy of a state guesses."""
+    """A random text of 256 bits, which nobody can guess."""
     return f"{SystemEntropy().bits(256):064x}"
 
 

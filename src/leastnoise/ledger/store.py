@@ -1,12 +1,12 @@
-"""The ledger's file: an append-only list of entries in SQLite. A hash chains each to the previous.
+"""The ledger's file in SQLite: an append-only list of entries, chained by hashes.
 
 The file uses a rollback journal with synchronous=EXTRA, not a write-ahead log. So the file is
 complete after each commit, and a copy or backup of this one file has every charge. The journal's
-folder is synced too, so that a power cut can't bring the journal back. One process writes at a
-time.
+folder is synced too, so that a deleted journal can't reappear after a power cut. One process writes
+at a time.
 
-The hashes detect changes by an editor or a damaged disk. They don't stop someone who computes them
-anew, and they don't show that an older copy was put back.
+The hashes detect changes by an editor or a damaged disk. They don't detect an editor who also
+recomputes the hashes, nor that the file was replaced by an older copy.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Entry:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A ledger file. Every method opens it anew, so that forks and threads may share a store.
+    """A ledger file. Every method opens the file anew, so that forks and threads may share a store.
 
     Raises InvalidInput if the file is missing, unreadable or not a ledger. Raises LedgerRejected if
     entries were edited, or the file has triggers, views or tables that aren't leastnoise's. Raises
@@ -92,8 +92,8 @@ class Store:
     def appending(self, *, kept: str | None = None) -> Iterator[tuple[list[Entry], Log]]:
         """Lock the file, and yield all entries and a log that appends to them.
 
-        If the block ends without an error, all appended entries are on the disk; otherwise none is.
-        `kept` is the address of a series' state file, whose new state is written in the same
+        If the block ends without an error, all appended entries are on the disk. Otherwise no entry
+        is. `kept` is the address of a series' state file, whose new state is written in the same
         transaction. SQLite commits both files or neither, because neither has a write-ahead log.
         """
         with self._open() as connection, _attached(connection, kept), _transaction(connection):
@@ -203,7 +203,10 @@ class Store:
         self._compare_schema(connection)
 
     def _compare_schema(self, connection: sqlite3.Connection) -> None:
-        """Refuse any other schema: a trigger could drop charges, a view could run forever."""
+        """Raise LedgerRejected for any schema but leastnoise's.
+
+        A trigger could drop charges, and a view could run forever.
+        """
         ours = _schema()
         theirs = frozenset(connection.execute(f"{_OBJECTS} LIMIT {len(ours) + 1}").fetchall())
         if not {item for item in ours if item[0] == "table"} <= theirs:
@@ -218,7 +221,10 @@ class Store:
 @final
 @dataclass(kw_only=True)
 class Log:
-    """A log that appends entries in a transaction, after `count` entries with the hash `last`."""
+    """A log that appends entries in a transaction.
+
+    There are `count` earlier entries, and the last of them has the hash `last`.
+    """
 
     connection: sqlite3.Connection
     last: str
@@ -278,7 +284,7 @@ def matches(entry: Entry, certificate: str) -> bool:
 
 @cache
 def _schema() -> frozenset[tuple[str, ...]]:
-    """SQLite's own description of the tables and triggers of a new ledger."""
+    """SQLite's description of the tables and triggers of a new ledger."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in _SCHEMA:
             connection.execute(statement)

@@ -24,7 +24,7 @@ _LIMITS = (
 
 
 def script() -> str:
-    """The only script of reports and of check.html."""
+    """The script of reports and of check.html, the only one that their policy allows."""
     texts = (_HERE / name for name in ("exact.js", "check.js", "check_page.js"))
     return "\n" + "".join(path.read_text(encoding="utf-8") for path in texts)
 

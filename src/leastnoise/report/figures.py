@@ -139,9 +139,9 @@ def save_side_by_side(
 
 
 def _between_powers(value: float, position: int | None = None) -> str:
-    """Format a tick at 2 or 5 times a power of ten as a decimal, and ticks elsewhere as "".
+    """Format ticks at 2 and 5 times a power of ten as decimals, and other ticks as "".
 
-    Powers of ten are ticks of their own.
+    Powers of ten have major ticks, which are formatted elsewhere.
     """
     del position
     first = f"{value:e}"[0]
@@ -149,7 +149,7 @@ def _between_powers(value: float, position: int | None = None) -> str:
 
 
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The colour and line style of each name; a family looks the same in all figures."""
+    """The colour and line style of each name; a family has the same look in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
     families = sorted(FAMILIES, key=lambda name: (name in _NEWER, name))
     of_families = dict(zip(families, itertools.cycle(every), strict=False))

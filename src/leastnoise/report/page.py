@@ -77,10 +77,10 @@ def protection(
 
 
 def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: str) -> str:
-    """A sentence with a proved bound on how much the release improves a guess about one person.
+    """A sentence with a proved bound on a guess about one person that uses the release.
 
-    If both possibilities were equally likely before, a guess after seeing the release is right with
-    probability at most (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
+    If both possibilities are equally likely before, such a guess is right with probability at most
+    (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
     """
     best = _percent(most_right(budget.epsilon, delta))
     who = f"that any one {protected} is in the data"

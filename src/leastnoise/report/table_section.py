@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import AnyStatistic
 
 MOST_ROWS, MOST_DOTS = 200, 20
-"""Limits on a table and on a chart: the page stays short, and the files have all rows."""
+"""Limits on a page's rows of a table and dots of a chart; the table's file has all rows."""
 MOST_ACROSS = 6  # columns of a table with two keys: few, because a phone has little room
 MOST_FOUND = 3  # statistics of a table that are among the findings
 

@@ -256,7 +256,7 @@ def _of_one(certificate: Certificate) -> str:
 
 
 def _moves(sensitivity: Sensitivity, neighbours: Neighbours | None) -> str:
-    """A phrase for the protected persons and for the change that one of them can cause."""
+    """A phrase that names the protected persons, and the change that one of them can cause."""
     how = {
         None: "everyone who changes the true values",
         "add-remove": "everyone whose presence or absence changes the true values",

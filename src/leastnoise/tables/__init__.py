@@ -1,4 +1,4 @@
-"""Tables: from rows and a spec to published tables, in these steps: plan, bound, sum, draw, verify.
+"""Tables: from rows and a spec to published tables, in five steps: plan, bound, sum, draw, verify.
 
 Each folder imports only folders above it in this list:
 

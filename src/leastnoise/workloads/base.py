@@ -1,7 +1,7 @@
 """Tables that are sums of the same cells, and the interface of strategies for their noise.
 
-A lower bound holds for the noise of every strategy, so that it isn't part of the interface. It
-follows from the tables and the budget alone: see `marginal_bounds`.
+The interface has no lower bound on the noise, since a bound holds for every strategy. It follows
+from the tables and the budget alone: see `marginal_bounds`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class SummedTable:
     """A table of `count` numbers, each the sum of some cells.
 
-    `find` computes `part_of`, once and only if it is needed. With `running` > 1 the numbers come in
-    runs of that length, and each number is a running total within its run.
+    `find` computes the value of `part_of`; it is called at most once. With `running` > 1 the
+    numbers come in runs of that length, and each number is a running total within its run.
     """
 
     count: int
@@ -35,7 +35,10 @@ class SummedTable:
 
     @cached_property
     def part_of(self) -> Wholes:
-        """For each cell the index of the number that includes it, from 0 on; shape (cells,)."""
+        """For each cell, the index of the number that includes it, from 0 on; shape (cells,).
+
+        With `running` > 1, it is the index of the first number of the run that includes the cell.
+        """
         return self.find()
 
     def add_up(self, cells: NDArray[Any]) -> NDArray[Any]:
@@ -62,8 +65,8 @@ class Strategy(Protocol):
     """A strategy: noise for all tables of a workload at once, from one draw or several.
 
     A variance is in the squared unit of the cells, and a half-width in their unit. Arrays have
-    shape (count,), or (1,) if the errors of all numbers of a table have one law. If groups are
-    alike, arrays are about one group.
+    shape (count,), or (1,) if the errors of all numbers of a table have the same law. If all groups
+    have the same errors, arrays are about one group.
     """
 
     def variance(self, table: int) -> Floats:
@@ -78,7 +81,7 @@ class Strategy(Protocol):
         ...
 
     def is_alike(self, table: int) -> bool:
-        """True if the errors of all numbers of a table have one law."""
+        """True if the errors of all numbers of a table have the same law."""
         ...
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[Any]]:

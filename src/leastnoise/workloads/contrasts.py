@@ -1,7 +1,7 @@
 """Contrasts of a table, in whole numbers: the information that tables by fewer attributes lack.
 
-Gaussian noise in contrasts alone costs less of the budget than noise in the tables. For a row moves
-the contrasts of table A by √p_A, and A by 1 (Xiao, He, Zhang & Kifer 2023, ResidualPlanner).
+Gaussian noise in contrasts costs less of the budget than noise in the tables, since a row moves the
+contrasts of table A by only √p_A, but A by 1 (Xiao, He, Zhang & Kifer 2023, ResidualPlanner).
 
 Notation: n_i are the `sizes` of the attributes of a table A, its numbers of keys, and v lists the
 numbers of A. For an attribute of n keys, h_k = (1, …, 1, −k, 0, …, 0) with k ones, k = 1 … n − 1.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 BITS = 28
-"""The a_j are multiples of 2^−28: a_j·(Hv)_j of counts up to 2^34 is a multiple, within int64."""
+"""The a_j are multiples of 2^−28. So 2^28·a_j·(Hv)_j is an int64 for counts up to 2^34."""
 _END = 2**62
 
 

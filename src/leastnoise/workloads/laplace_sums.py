@@ -1,10 +1,10 @@
 """Half-widths of sums of independent Laplace variables, given their largest share of the variance.
 
 Notation: S = Σ c_i X_i is a sum of independent Laplace variables X_i with standard deviations s_i
-and coefficients c_i. Its variance is 1, and w_i = c_i² s_i² are the shares of it. X_i has the law
-of s_i √E_i·G, where E_i is exponential with mean 1 and G is standard normal. So S has the law of
-√V·G with V = Σ w_i E_i. P(|S| > t) is the mean of f(V) with f(v) = 2(1 − Φ(t/√v)), where Φ is the
-normal distribution function. f is convex up to t²/3 and concave from there on.
+and coefficients c_i. Its variance is 1, and w_i = c_i² s_i² are its shares. X_i has the law of s_i
+√E_i·G, where E_i is exponential with mean 1 and G is standard normal. So S has the law of √V·G with
+V = Σ w_i E_i. P(|S| > t) is the mean of f(V) with f(v) = 2(1 − Φ(t/√v)), where Φ is the normal
+distribution function. f is convex up to t²/3 and concave from there on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of which some are sums of others: the variances of all numbers if some tables have noise.
+"""The variances in tables of which some are sums of others, if some tables have noise.
 
 Notation: an integer stands for a table; the table of all cells is the last in `every`. N is the
 number of all cells and n_B the number of cells of table B. r_A is the number of contrasts of table
@@ -45,7 +45,7 @@ class TableLattice(ABC):
 
     @property
     def is_small(self) -> bool:
-        """True if all cells are estimated, as they are few; then every table may be measured."""
+        """True if there are few enough cells to estimate all; then every table may be measured."""
         return True
 
     @property

@@ -3,10 +3,10 @@
 Notation: attribute i has n_i keys, i = 1 … d. A table is the set of attributes by which it is
 grouped, as a bit mask. 0 is the total and 2^d − 1 the table of all cells. N is the number of all
 cells, and x the array of the cells. n_B is the product of n_i, and r_B the product of n_i − 1, over
-the attributes i of table B. P_A x is the part of table A that tables by fewer attributes lack; P_A
-is a projection. τ_M is 1/variance of a number of the measured table M, and 0 if M isn't measured.
-θ_A is the sum of τ_M N/n_M over all M ⊇ A, the information about P_A x. v_B is the variance of a
-number of the published table B. Proofs: theory/marginals.md.
+the attributes i of table B. P_A is a projection, and P_A x is the part of table A that tables by
+fewer attributes lack. τ_M is 1/variance of a number of the measured table M, and 0 if M isn't
+measured. θ_A is the sum of τ_M N/n_M over all M ⊇ A, the information about P_A x. v_B is the
+variance of a number of the published table B. Proofs: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Marginals(TableLattice):
 
     @property
     def is_small(self) -> bool:
-        """True if all cells are estimated, as they are few; then every table may be measured."""
+        """True if there are few enough cells to estimate all; then every table may be measured."""
         return len(self.sizes) <= MOST_COLUMNS and self.has_cells
 
     @cached_property
@@ -99,11 +99,11 @@ class Marginals(TableLattice):
         return (masks[:, None] & masks[None, :]) == masks[:, None]
 
     def has_noise(self, table: int) -> bool:
-        """True unless all numbers of a table are the known total."""
+        """True unless all numbers of a table are the known total, which has no noise."""
         return not self.total_is_known or self.cells(table) > 1
 
     def with_noise(self) -> Marginals:
-        """These marginals without published tables that only show the known total."""
+        """A copy without published tables whose only number is the known total."""
         return replace(self, tables=tuple(filter(self.has_noise, self.tables)))
 
     def cell_variance(self, theta: Floats) -> float:
@@ -158,7 +158,7 @@ class Marginals(TableLattice):
         return total
 
     def _estimated(self, table: int) -> Iterator[int]:
-        """Yield the tables A ⊆ `table` for which P_A x is estimated from noisy numbers."""
+        """Yield the tables A ⊆ `table` for which noisy numbers determine P_A x."""
         first = 1 if self.total_is_known else 0
         return (part for part in self.every[first:] if part & table == part)
 
@@ -279,16 +279,17 @@ def log_variance(
 
 
 def smooth_largest(logs: Floats, power: int) -> tuple[float, Floats]:
-    """The logarithm of the power mean of variances, given their `logs`, and its gradient."""
+    """The ln of the power mean of variances, given their logarithms `logs`, and its gradient."""
     parts = np.exp(power * (logs - logs.max()))
     return float(logs.max() + np.log(parts.mean()) / power), parts / parts.sum()
 
 
 def choose_loss(*, largest: bool) -> tuple[Callable[[Sequence[float]], float], _Total]:
-    """Choose the smooth loss of a search and the value that ranks its results.
+    """Choose the loss of a search, and the value by which its results are ranked.
 
-    Both are functions of the logarithms of several variances, and return their sum. If `largest`,
-    the loss is the ln of a power mean of the variances, and the value is the largest logarithm.
+    Both are functions of the logarithms of several variances. By default both are their sum. If
+    `largest`, the loss is the ln of a power mean of the variances, which is smooth, and the value
+    is the largest logarithm.
     """
     if not largest:
         return math.fsum, math.fsum
@@ -300,7 +301,7 @@ def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
 
 
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
-    """The `Information` of ε-private noise in tables that a unit moves by `reaches` in l1.
+    """The `Information` of ε-private noise, if a unit moves each table by its reach in l1.
 
     It is a function from shares to τ = 1/variance. Let ω be a table's share of ε. Where `whole` is
     True the numbers are whole, and the noise is geometric with τ = 2 sinh²(ε ω/(2·reach)).
@@ -318,7 +319,7 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 
 
 def gaussian_information(sigma: float, reaches: Floats) -> Information:
-    """The `Information` of Gaussian noise in tables that a unit moves by `reaches` in l2.
+    """The `Information` of Gaussian noise, if a unit moves each table by its reach in l2.
 
     It is a function from shares to 1/variance, ω/(σ·reach)² for a table with the share ω. `sigma`
     is σ, the standard deviation of noise that hides an l2 shift of 1 with the whole budget. The
@@ -329,10 +330,10 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
 
 
 def _list_starts(marginals: TableLattice) -> list[Floats]:
-    """Starts of the search for shares: each gives equal shares to the tables of a set.
+    """Starts of the search for shares: each gives equal shares to a set of tables.
 
-    The sets are the published tables, all tables, the cells with at most one other table, and the
-    tables of one rank with the cells.
+    The sets are: the published tables; all tables; the cells with at most one other table; the
+    cells with all tables of one rank.
     """
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])

@@ -47,10 +47,7 @@ def gaussian_optimum(
 
 
 def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
-    """The θ with about the smallest largest v_B of Gaussian noise, found in floats.
-
-    The search is over all θ with Σ θ_A c_A <= N, as in `gaussian_optimum`.
-    """
+    """The θ for which the largest v_B of Gaussian noise is nearly minimal, found in floats."""
     prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
     for _ in range(_FIXED_POINT_STEPS):
         theta = cheapest(marginals, prices, costs)
@@ -90,11 +87,11 @@ def bound(
     hides a shift of any cell by `reach` and of any other cell by −`reach`. All tables must have
     noise: see `Marginals.with_noise`.
 
-    *Proof.* Σ w_B ln v_B is convex in the vector of all t_A = ln θ_A, so it is above its tangent at
-    any t. The tangent is taken at the Gaussian optimum, in floats; its slope in t_A is −g_A, where
-    Σ g_A = W. In units of the least variance of noise for one number, private noise has Σ p_A
-    e^(t_A) <= 1. So −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N. With a known
-    total, A isn't the total and p_A = 2r_A/(N − 1).
+    *Proof.* Σ w_B ln v_B is convex in the vector of all t_A = ln θ_A, so it is at least its tangent
+    at any t. The proof uses the tangent at the Gaussian optimum, which floats find. Its slope in
+    t_A is −g_A, where Σ g_A = W. In units of the least variance of noise for one number, private
+    noise has Σ p_A e^(t_A) <= 1. So −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). Here p_A = r_A/N.
+    With a known total, A isn't the total and p_A = 2r_A/(N − 1).
     """
     theta = gaussian_optimum(marginals, list(map(float, weights)))
     whole = marginals.cells(marginals.whole)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FINER_BITS = 16
-"""Bits of an estimated cell below the grid: sums of 1,000 cells are nearly on the grid."""
+"""Extra bits of an estimated cell below the grid, so that sums of 1,000 cells are nearly on it."""
 
 
 @final

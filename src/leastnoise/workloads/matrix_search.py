@@ -1,4 +1,4 @@
-"""Search in floats for the sums of cells to which a workload adds noise: its strategy.
+"""Search in floats for a workload's strategy: the sums of cells to which noise is added.
 
 Notation: x lists the n cells. W is the workload, the matrix of the questions, shape (m, n), and V =
 WᵀW is `gram`. A is a strategy, the matrix of the sums that get noise, and X = AᵀA. y are prices of
@@ -26,12 +26,12 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples ar
 
 
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
-    """A strategy for Gaussian noise with nearly the least total variance, and prices as its proof.
+    """A strategy for Gaussian noise with nearly the least total variance, and prices that prove it.
 
     The strategy A has shape (n, n), and the prices y have shape (n,). A minimises tr(V X⁻¹) under
     X_ii <= 1. Both come from the fixed point y = diag(M)/tr M, with M = (D V D)^½. By duality every
-    y proves that no tr(V X⁻¹) is below (tr M)²/Σ_i y_i, and gives an X. The best X and the best
-    bound may belong to different steps.
+    y gives an X, and proves that tr(V X⁻¹) >= (tr M)²/Σ_i y_i for all allowed X. The strategy and
+    the prices may be from different steps.
     """
     prices = _raise_to_floor(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices

@@ -7,11 +7,11 @@ numbers of municipalities.
 Notation: the tree has the levels 0 … L, with c_l nodes in level l and one node in level 0. The d
 other columns have n_1 … n_d keys, and K is the product of all n_i. A table (l, B) is grouped by the
 nodes of level l and by the columns in B, a bit mask; it is the integer l·2^d + B. n_B is the
-product of n_i over the columns in B. P_A is the projection, in the other columns alone, on what
-tables by the columns A have and tables by fewer columns lack; see `marginal`. τ_(l,M) is 1/variance
-of a number of the measured table (l, M), and 0 if it isn't measured. w_l(A) is the sum of τ_(l,M)
-K/n_M over all M ⊇ A. For each A the estimate of P_A is the estimate of counts on the tree whose
-nodes of level l are measured with the information w_l(A). Proofs: theory/marginals.md §15.
+product of n_i over the columns in B. P_A is a projection in the other columns alone: on the part of
+tables by the columns A that tables by fewer columns lack; see `marginal`. τ_(l,M) is 1/variance of
+a number of the measured table (l, M), and 0 if it isn't measured. w_l(A) is the sum of τ_(l,M)
+K/n_M over all M ⊇ A. For each A, P_A is estimated like counts on the tree, if the nodes of level l
+were measured with the information w_l(A). Proofs: theory/marginals.md §15.
 """
 
 from __future__ import annotations
@@ -161,11 +161,7 @@ class Nested(TableLattice):
         return information.reshape(-1, self.masks) @ (inside * (sizes[-1] / sizes)).T
 
     def _climb(self, weights: Floats) -> _Climb:
-        """Compute the variances a_v and q_v of `_Climb` from the last level up.
-
-        The children c of a node v in level l have independent estimates from measurements in and
-        below them. So q_v is the sum of their a_c, and 1/a_v = w_l(A) + 1/q_v.
-        """
+        """Compute a_v and q_v of `_Climb`, from the last level up."""
         infinite = np.full((self.counts[-1], self.masks), math.inf)
         alone, summed = [_combine(weights[-1], infinite)], list["Floats"]()
         for level in range(len(self.parents) - 1, -1, -1):
@@ -175,11 +171,11 @@ class Nested(TableLattice):
         return _Climb(weights=weights, alone=alone, summed=summed)
 
     def _shares(self, level: int, climb: _Climb) -> Floats:
-        """The share of each child of the nodes in `level` in the correction of its parent.
+        """The fraction of a parent's correction that each child gets, for the nodes in `level`.
 
         The correction is the parent's estimate minus the sum of its children's estimates. A child c
-        of v has the share a_c/q_v of it (`_Climb`); shape (children, masks). If nothing is measured
-        below, all children have the same share.
+        of v gets the fraction a_c/q_v of it (`_Climb`); shape (children, masks). If nothing is
+        measured below, all children get equal fractions.
         """
         alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
         children = np.bincount(above)[above].astype(float)[:, None]
@@ -189,9 +185,9 @@ class Nested(TableLattice):
     def node_variances(self, information: Floats) -> list[Floats]:
         """The variance of the estimate of each P_A at each node, an array (nodes, masks) per level.
 
-        They follow from the root down: a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v.
-        Here V is the variance, and `_Climb` defines a and q. A variance is infinite where nothing
-        is measured.
+        They are computed from the root down: a child c of v has V_c = a_c − a_c²/q_v + (a_c/q_v)²
+        V_v. Here V is the variance, and `_Climb` defines a and q. A variance is infinite where
+        nothing is measured.
         """
         climb = self._climb(self._weights(information))
         variances = [climb.alone[0]]
@@ -224,14 +220,7 @@ class Nested(TableLattice):
         return rows
 
     def largest_part(self, information: Floats, table: int) -> float:
-        """A bound on the largest share of a number's variance that one measured number causes.
-
-        The number x is in `table`. Consider n numbers of a measured table that differ only in
-        columns that `table` lacks, and the estimate y of their sum. By symmetry the n numbers have
-        equal coefficients in x. Each contributes at most τ/n²·Cov(x, y)²/Var x to the share, where
-        τ is 1/variance of a measured number. By the Cauchy–Schwarz inequality that is at most
-        τ/n²·Var y.
-        """
+        """A bound on the part of a number's variance due to the noise of one measured number."""
         parts: list[float] = []
         _, mask = self.split(table)
         for measured in np.flatnonzero(information).tolist():
@@ -286,8 +275,8 @@ class Nested(TableLattice):
         """The estimate of P_A for A = `part` at the nodes of the last level, shape (nodes, n_A).
 
         From the leaves up, a node's estimate is the mean of its measured number and the sum of its
-        children, weighted by information. From the root down, each child takes its share of the
-        difference between its parent's estimate and the sum of all children.
+        children, weighted by information. From the root down, each child gets a fraction
+        (`_shares`) of the difference between its parent's estimate and the sum of all children.
         """
         climbed, below = [means[-1]], list["Floats"]()
         for level in range(len(self.parents) - 1, -1, -1):
@@ -313,8 +302,8 @@ class _Climb:
 
     `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of the estimate of
     node v from measurements in and below v. `summed` has q_v, the variance of the sum of such
-    estimates of v's children. Both have an array of shape (nodes, masks) for each level. They are
-    infinite where nothing is measured, in all nodes of a level alike.
+    estimates of v's children. Both have an array of shape (nodes, masks) for each level. All values
+    of a level are infinite where nothing is measured.
     """
 
     weights: Floats

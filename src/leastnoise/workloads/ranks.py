@@ -4,8 +4,8 @@ Notation: the candidates 1, …, B are the first of the n cells of the tree in e
 number of rows at or below candidate g, and F̂(g) = F(g) + S_g has the noise S_g. n̂ is the number
 of all rows plus the noise T. The quantile of level a is read from F̂(g) − a·n̂, whose error is W =
 S_g − aT. The norm of order p is ‖W‖_p = (E|W|^p)^(1/p). W is linear in a, so by Minkowski's
-inequality ‖W‖_p is below the lines through its values at a = 0, ½ and 1. At a = 1, −W is the noise
-of the last n − g cells, which has the law of S_(n−g).
+inequality ‖W‖_p is convex in a: it is at most the piecewise linear function through its values at a
+= 0, ½ and 1. At a = 1, −W is the noise of the last n − g cells, which has the law of S_(n−g).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class RankTree:
         return TreeStrategy(noise=self.noise, tables=(Nodes(level=0),))
 
     def half_widths(self, level: Fraction) -> Floats:
-        """A bound that |W| exceeds with probability at most 5 %, for each g = 0, …, B."""
+        """A bound on |W| that holds with probability 95 %, for each g = 0, …, B."""
         norms = self._norms(level)[: self.candidates + 1]
         return (norms / MISSED ** (1 / _ORDERS)).min(axis=1)
 
     def rows_95(self, level: Fraction) -> float:
         """A number of rows that |T| and |W| at all candidates don't exceed, with 95 % probability.
 
-        The rank of the candidate that is read off is then wrong by no more rows. The reason is that
-        isotonic regression never increases the largest distance to a rising sequence.
+        Then the rank of the candidate that is read off is wrong by at most this number of rows,
+        since isotonic regression never increases the largest distance to an increasing sequence.
         """
         last = self._norms_at(0)[-1]
         sums = (self._norms(level)[1 : self.candidates + 1] ** _ORDERS).sum(axis=0)
@@ -63,7 +63,10 @@ class RankTree:
         return prefix_moments(self.noise, float(level)) ** (1 / _ORDERS)
 
     def _norms(self, level: Fraction) -> Floats:
-        """Bounds on ‖W‖_p for each g = 0, …, n and each order p of `ORDERS`, (n + 1, orders)."""
+        """Bounds on ‖W‖_p for each g = 0, …, n and each order p of `ORDERS`.
+
+        Shape (n + 1, orders).
+        """
         a = float(level)
         end, middle = self._norms_at(0), self._norms_at(0.5)
         if a > 0.5:

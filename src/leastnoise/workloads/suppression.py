@@ -3,12 +3,12 @@
 Notation: a table is the set of attributes by which it is grouped, as a bit mask. B is the table of
 a cell c, and D ⊆ B is a set of attributes with several keys.
 
-A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners take
-each attribute of D from either cell. Add 1 or −1 to each corner, with alternating signs, at one key
-of every attribute outside D. That changes only tables by all of D, at the corners, and all tables
-still add up. If these corners are suppressed, the shown numbers fit the data before and after the
-change, so no corner follows from them. D has the fewest attributes with which no further table
-changes.
+A box for c has a second cell, which differs from c in all attributes of D. Its 2^|D| corners have
+each attribute of D from one of the two cells. Add 1 or −1 to the corners, with alternating signs,
+at one key of every attribute outside D. That changes only tables by all of D, only at the corners,
+and all tables still add up. If these corners are suppressed, the shown numbers fit the data before
+and after the change, so no corner follows from them. D is a smallest set of attributes for which no
+further table changes.
 
 If the total of all cells is public, D isn't empty. A table with a single cell is that total: its
 number is public, whether it is suppressed or not.
@@ -54,9 +54,9 @@ class Suppression:
     def add_secondary(self, counts: Mapping[int, Floats], below: float) -> dict[int, Bools]:
         """Suppress counts under `below` > 0, and further cells so that each has a box.
 
-        Returns arrays that are True for suppressed cells. The coarsest tables come first, and cells
-        in the order of their keys. A cell without a box gets the box whose other corners have the
-        smallest sum of shown counts.
+        Returns an array for each table, True for suppressed cells. Tables are processed from the
+        coarsest on, and cells in the order of their keys. If a cell has no box of suppressed cells,
+        the box is suppressed whose other corners have the smallest sum of shown counts.
         """
         costs = {
             table: np.where(counts[table] < below, 0.0, counts[table]).reshape(self._shape(table))
@@ -107,9 +107,9 @@ class Suppression:
         return tuple(table for table in self.tables if all(table >> i & 1 for i in axes))
 
     def _find_boxes(self, costs: Mapping[int, Floats]) -> Iterator[tuple[int, float]]:
-        """Give each cell of cost 0 the cheapest box, and set the costs of its corners to 0.
+        """Find the cheapest box of each cell of cost 0, and set the costs of its corners to 0.
 
-        Yields the table and the cost of each box.
+        Yields the cell's table and the cost of its box.
         """
         safe = {table: np.zeros(cost.shape, dtype=np.bool_) for table, cost in costs.items()}
         for table in sorted(self.tables, key=lambda table: (table.bit_count(), table)):

@@ -1,9 +1,9 @@
-"""Whole-number noise on a tree, for tables that are sums of its cells: the laws of their numbers.
+"""Tables with whole-number noise on a tree: variances and half-widths of their numbers.
 
-A table has one of three forms: the nodes of a level (`Nodes`), sums of the first cells
-(`Prefixes`), or sums over columns (`Crossed`). In the last form the tree has a level for each
-column. `GroupSums` adds up tables of the first two forms over groups. Each form computes the
-variances and the laws of its numbers.
+All tables are sums of the tree's cells. A table has one of three forms: the nodes of a level
+(`Nodes`), sums of the first cells (`Prefixes`), or sums over columns (`Crossed`). In the last form
+the tree has a level for each column. `GroupSums` adds up tables of the first two forms over groups.
+Each form computes the variances and the laws of its numbers.
 
 Notation: level 0 of a tree is its root, and the cells are its last level. In an even tree all nodes
 of a level have equally many children, and `branches` lists these numbers. S_g is the sum of the
@@ -63,7 +63,10 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 ByPosition = Sequence[Sequence[float]]
-"""A number for each position (nodes with one law) of each level, the root's level first."""
+"""A number for each position of each level, the root's level first.
+
+All nodes at one position have the same law.
+"""
 
 
 class TreeTable(ABC):
@@ -78,14 +81,14 @@ class TreeTable(ABC):
 
     @abstractmethod
     def half_widths(self, noise: Agreeing, probability: float) -> Floats:
-        """The half-width h of each number: P(|noise| <= h) >= `probability`.
+        """For each number, a half-width h with P(|noise| <= h) >= `probability`.
 
         Raises InvalidArgument if the law isn't known accurately enough.
         """
 
     @abstractmethod
     def is_alike(self, noise: Agreeing) -> bool:
-        """True if all numbers have one law."""
+        """True if the noise of all numbers has the same law."""
 
     @abstractmethod
     def too_high(self, noise: Agreeing) -> float:
@@ -102,8 +105,8 @@ class TreeTable(ABC):
     def check_any(self, alone: Agreeing, scale: Fraction) -> None:
         """Raise NotApplicable if `check` would raise it for all shares; called before a search.
 
-        `alone` is noise in the cells alone, whose sums have the narrowest laws. `scale` is the
-        scale of the noise at which a move of one cell costs 1.
+        `alone` is noise in the cells only, whose sums have the narrowest laws. `scale` is the scale
+        of noise with which the privacy loss for a shift of one cell by 1 is 1.
         """
         del scale
         self.check(alone)
@@ -114,7 +117,7 @@ class TreeTable(ABC):
 class Nodes(TreeTable):
     """The nodes of a level of a tree, which may be uneven.
 
-    `numbers` has the index in the table of each node; None if both have the same order.
+    `numbers` has each node's index in the table; None if nodes and table have the same order.
     """
 
     level: int
@@ -135,7 +138,7 @@ class Nodes(TreeTable):
         return self._of_numbers(by_position, noise.shape)
 
     def is_alike(self, noise: Agreeing) -> bool:
-        """True if all nodes of the level have one law."""
+        """True if the noise of all nodes of the level has the same law."""
         return len(node_laws(noise)[self.level]) == 1
 
     def too_high(self, noise: Agreeing) -> float:
@@ -186,7 +189,7 @@ class Prefixes(TreeTable):
         return prefix_half_widths(noise, probability)[1 : self.count + 1].astype(float)
 
     def is_alike(self, noise: Agreeing) -> bool:
-        """False: sums of more cells have another law."""
+        """False, since sums of more cells have noise with another law."""
         del noise
         return False
 
@@ -275,8 +278,8 @@ class CellRange(SingleSum):
 class Crossed(TreeTable):
     """Sums over columns, in an even tree with a level for each column.
 
-    A column is `fixed` if the table is grouped by it, and summed otherwise. If the fixed columns
-    are the first ones, the numbers are nodes.
+    A column is `fixed` if the table is grouped by it; the table sums over all other columns. If the
+    fixed columns are the first columns, the numbers are nodes of the tree.
     """
 
     fixed: tuple[bool, ...]
@@ -296,7 +299,7 @@ class Crossed(TreeTable):
         return np.array([half_width_of_sum(noise, self.fixed, probability)], dtype=float)
 
     def is_alike(self, noise: Agreeing) -> bool:
-        """True: all nodes of a level are alike."""
+        """True, since all nodes of a level have the same law."""
         del noise
         return True
 
@@ -307,7 +310,7 @@ class Crossed(TreeTable):
         return nodes * (level_laws(noise)[self.last].mean_abs / 2)
 
     def check(self, noise: Agreeing) -> None:
-        """Raise NotApplicable if the law of a sum that is no node would take too long."""
+        """Raise NotApplicable if the law of a sum of several nodes would take too long."""
         if not all(self.fixed[: self.last]):
             check_sums(noise)
 
@@ -317,7 +320,7 @@ class Crossed(TreeTable):
 class GroupSums(TreeTable):
     """Sums of a table over groups: each number adds up one number of `of` from each group's tree.
 
-    The trees of the `groups` groups have one shape and independent noise.
+    The `groups` trees have the same shape and independent noise.
     """
 
     of: Nodes | Prefixes
@@ -336,7 +339,7 @@ class GroupSums(TreeTable):
         return laws.half_widths(self.groups, probability)
 
     def is_alike(self, noise: Agreeing) -> bool:
-        """True if all numbers have one law."""
+        """True if the noise of all numbers has the same law."""
         return self.of.is_alike(noise)
 
     def too_high(self, noise: Agreeing) -> float:
@@ -353,9 +356,9 @@ class GroupSums(TreeTable):
 class TreeStrategy:
     """Noise on a tree, and the tables that are sums of its cells: a `Strategy`.
 
-    Each of the groups has a tree, and all trees are alike: `noise` is the noise of one group.
-    `places` are the indices of the workload's cells among the cells of all trees, shape (cells,);
-    None if both are the same.
+    Each of the groups has a tree of the same shape, with the `noise` of one group. `places` are the
+    indices of the workload's cells among the cells of all trees, shape (cells,); None if both are
+    the same cells.
     """
 
     noise: Agreeing
@@ -376,7 +379,7 @@ class TreeStrategy:
         return [self.tables[table].half_widths(self.noise, p) for p in probabilities]
 
     def is_alike(self, table: int) -> bool:
-        """True if the errors of all numbers of a table have one law."""
+        """True if the errors of all numbers of a table have the same law."""
         return self.tables[table].is_alike(self.noise)
 
     def too_high(self, table: int) -> float:
@@ -389,7 +392,7 @@ class TreeStrategy:
         return self.groups // (summed.groups if isinstance(summed, GroupSums) else 1)
 
     def place(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
-        """The exact cells of all trees, from the workload's cells; other cells are 0."""
+        """The exact cells of all trees: the workload's cells, and 0 for all other cells."""
         if self.places is None:
             return [cells]
         placed = np.zeros(self.groups * self.noise.dimension, dtype=cells.dtype)
@@ -397,7 +400,7 @@ class TreeStrategy:
         return [placed]
 
     def estimate(self, noisy: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The noisy cells of the workload, from the noisy cells of all trees."""
+        """Select the noisy cells of the workload from the noisy cells of all trees."""
         (counts,) = noisy
         return counts if self.places is None else counts[self.places]
 
@@ -422,8 +425,8 @@ class TreeStrategy:
     def bound(self, budget: Budget, *, largest: bool = False) -> float:
         """A lower bound on the geometric mean of the tables' stds, for any noise.
 
-        With `largest` it is a lower bound on the largest std. All tables must be `Nodes`: every
-        level of the tree from some level down to the cells.
+        With `largest` it is a lower bound on the largest std. The tables must be `Nodes` of all
+        levels from some level down to the cells.
         """
         levels = sorted(table.level for table in self.tables if isinstance(table, Nodes))
         if not self.noise.even:

@@ -1,7 +1,8 @@
 """The search for a tree of whole-number noise, and for the shares of its levels.
 
-The share of a level is the part of ε that the noise of its nodes spends. A search in floats ranks
-trees; the caller proves the noise. Certificates are checked against the trees that a query implies.
+The share of a level is the fraction of ε that the noise of its nodes spends. A search in floats
+ranks trees; the caller proves the noise. Certificates are checked against the trees that a query
+implies.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 class TreeOffer:
     """A candidate tree for the noise, and the `tables` whose variances a search compares.
 
-    `branches` are the tree's numbers of children. If it is uneven, shares are searched in a similar
-    even tree, with branches `even`; else both are equal. With `alone`, noise in the cells alone is
-    tried, too.
+    `branches` are the tree's numbers of children. If the tree is uneven, shares are searched in a
+    similar even tree with the branches `even`. If it is even, both are equal. With `alone`, noise
+    in the cells only is tried, too.
     """
 
     branches: tuple[int, ...]
@@ -46,7 +47,7 @@ class TreeOffer:
     tables: tuple[TreeTable, ...]
     alone: bool
     weights: tuple[float, ...] | None = None
-    """The weight of each table in the objective; None if all count alike."""
+    """The weight of each table in the objective; None if all weights are equal."""
 
     @classmethod
     def of(
@@ -56,13 +57,13 @@ class TreeOffer:
         alone: bool = False,
         weights: tuple[float, ...] | None = None,
     ) -> TreeOffer:
-        """The offer whose tree is even: `branches` are the children per node of each level."""
+        """The offer of an even tree; `branches` are the children per node of each level."""
         return cls(branches=branches, even=branches, tables=tables, alone=alone, weights=weights)
 
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
         """The tree's noise with these shares, scaled so that it hides `rows` at the budget's ε.
 
-        `scale` is the scale that would hide `rows` if each move of a cell by 1 cost 1.
+        `scale` is the scale that hides `rows` if a shift of a cell by 1 has the privacy loss 1.
         """
         noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
         return noise.scaled(noise.cost(rows) / rows.most)
@@ -76,9 +77,9 @@ class TreeOffer:
     def logs(self, branches: tuple[int, ...], nodes: ByPosition, *, largest: bool) -> list[float]:
         """The logarithms of variances from which the loss of a search is computed.
 
-        They are the ln of each table's mean variance, times its weight. If `largest` is true, the
-        list has the ln of every variance of every table instead. `branches` and `nodes` are the
-        tree and the variances of its nodes.
+        The list has the ln of each table's mean variance, times its weight. If `largest` is true,
+        it has the ln of every variance of every table instead. `branches` and `nodes` are the tree
+        and the variances of its nodes.
         """
         tables = (table.variances(branches, nodes) for table in self.tables)
         weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
@@ -93,7 +94,7 @@ def rank_noise(
     """Find the best shares for each tree, and sort the trees, with their noise, by their loss.
 
     The loss is Σ ln(mean variance) of the tables, or with `largest` the largest ln variance. It is
-    computed in floats, since no guarantee rests on it. `scale` is as in `TreeOffer.noise`. Raises
+    computed in floats, since no guarantee depends on it. `scale` is as in `TreeOffer.noise`. Raises
     NotApplicable or InvalidArgument if no tree can be used.
     """
     _, total = choose_loss(largest=largest)
@@ -140,7 +141,7 @@ def _best_shares(
 def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
     """Yield even trees of 1 to `deepest` levels with at least `counts` cells.
 
-    The branches of a tree are about equal, and it has few more cells than needed.
+    All branches of a tree are about equal, and it has only few more cells than `counts`.
     """
     for levels in range(1, deepest + 1):
         b = next(b for b in range(2, counts + 2) if b**levels >= counts)
@@ -165,7 +166,7 @@ With this weight, totals have 2 % more noise, and counts 21 % less, than with th
 def offer_releases(count: int, branches: tuple[int, ...] | None) -> tuple[TreeOffer, ...]:
     """Candidate trees whose cells are `count` releases, for the counts and their running totals.
 
-    If `branches` are given, the only candidate is this tree, and only the totals are weighed.
+    If `branches` are given, the only candidate is this tree, and only totals have a weight.
     """
     if branches is not None:
         return (TreeOffer.of(branches, Prefixes(count=count)),)
@@ -192,7 +193,7 @@ class Trees:
     """The candidate trees for the noise of a query; every group has the same tree.
 
     `label` is the name of the certificate. Each group has `counts` counts, which are the first
-    cells of its tree; a unit moves them by `moves`. With `largest`, trees are ranked by their
+    cells of its tree; `moves` is their sensitivity. With `largest`, trees are ranked by their
     largest variance. With `exact`, there is one offer, and a certificate must be about its tree.
     `advice` is the next step for the user if no tree can be used.
     """
@@ -209,7 +210,7 @@ class Trees:
 
     @property
     def _has_groups(self) -> bool:
-        """True for several groups: their trees are below a common root without noise."""
+        """True for several groups: then their trees share a root, which has no noise."""
         return self.groups > 1
 
     def rank(self, budget: Budget, releases: int) -> list[Agreeing]:

@@ -40,7 +40,7 @@ _HEADER = (
 
 @final
 class Planner:
-    """Plans in a separate process; a request that is no longer the newest gets no plan."""
+    """Plans in a separate process; only the newest request gets a plan."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -49,7 +49,10 @@ class Planner:
         self._newest = 0
 
     def plan(self, texts: object) -> dict[str, Any] | None:
-        """Plan the spec of a form's texts, see `answer`; None if a newer request came meanwhile."""
+        """Plan the spec of a form's texts: see `answer`.
+
+        None if a newer request came before the end.
+        """
         self._newest = number = self._newest + 1
         while not self._turn.acquire(timeout=_PATIENCE):
             if number != self._newest:

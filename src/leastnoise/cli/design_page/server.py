@@ -1,8 +1,8 @@
 """The server of the page, for one person on this machine.
 
 It listens on 127.0.0.1 alone. Every address begins with a random token, which other users of the
-machine don't know. A request must name this host, so that no other name that resolves to 127.0.0.1
-serves the page, and a change must come from the page itself, so that no other site can ask for it.
+machine don't know. A request must name this host: the page isn't served under another name that
+resolves to 127.0.0.1. A request for a change must come from the page itself, not from another site.
 The server writes only the spec that the command names, and shows only published files of the last
 release.
 """

@@ -39,7 +39,7 @@ from leastnoise.guarantees.sensitivity import A_SENSITIVITY, Sensitivity
 from leastnoise.numerics.bisection import Bisection
 
 SLACK = 2.0**-24
-"""The relative gap between the moment at the guessed best γ and the proved lower bound."""
+"""The proved lower bound is smaller than the moment at the guessed best γ by this fraction."""
 _MOST_PIECES = 2_000  # no proof has needed more than 300
 _LOOKS, _GRID = 8, 24
 _DIP = Bisection(halvings=60)
@@ -101,7 +101,7 @@ class StaircaseMoment:
         return min(values, key=lambda value: float(value.log()))
 
     def _smallest(self) -> float:
-        """The smallest γ that is tried: a quarter of e^(−ε/(D + p)).
+        """The smallest γ to try: a quarter of e^(−ε/(D + p)).
 
         For large ε the best γ is near e^(−ε/(D + p)), where γ^(D+p) ~ q.
         """
@@ -123,7 +123,7 @@ class StaircaseMoment:
         return min(candidates, key=lambda gamma: float(self.at(gamma).mid()))
 
     def _dip(self, low: float, high: float) -> Fraction:
-        """Approximate the γ in [low, high] with the smallest E N^p, which has one dip there."""
+        """Approximate the γ in [low, high] with the smallest E N^p, which has one minimum there."""
         return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
@@ -200,9 +200,9 @@ def _list_expansions(polynomial: arb_poly) -> tuple[arb_poly, ...]:
 
 
 def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
-    """Enclose the part of a Taylor sum Σ c_i h^i beyond its first coefficients; no c_i is negative.
+    """Enclose the rest of a Taylor sum Σ c_i h^i after its first terms, if no c_i is negative.
 
-    `terms` are these coefficients c_0, c_1, …, and `end` is the whole sum.
+    `terms` has the first coefficients c_0, c_1, …, and `end` is the value of the whole sum.
     """
     known = arb(0)
     for term in reversed(terms):
@@ -213,7 +213,8 @@ def _bound_remainder(terms: list[arb], h: arb, end: arb) -> arb:
 def _cut(low: Fraction, high: Fraction) -> Fraction:
     """The point at which a piece of (0, 1] is cut in two.
 
-    It is the middle, or the geometric mean of ends that are far apart, or `high`/64 if `low` is 0.
+    This is the middle. If the ends are far apart, it is their geometric mean, and `high`/64 if
+    `low` is 0.
     """
     if not low:
         return high / 64
@@ -239,8 +240,8 @@ class BodyWitness:
     ρ^p·m_j(nε) (theory/bodies.md §8). The mean over all sets of j numbers gives E‖X‖₂² of all
     numbers. For L2 sensitivity, with j = `dimension`, the staircase in ‖x‖₂ attains the bound.
 
-    `gamma` is a guess of the γ at which the staircase's moment is smallest. It is a hint: only the
-    success of the proof depends on it.
+    `gamma` is a guess of the γ at which the staircase's moment is smallest. A bad guess can only
+    make the proof fail.
     """
 
     sensitivity: Sensitivity = field(converter=A_SENSITIVITY)
@@ -274,7 +275,7 @@ class BodyWitness:
         return Fraction(value)
 
     def _check_projections(self, epsilon: Fraction, power: int) -> Projections:
-        """The volumes of the shifts of some of the numbers.
+        """The projections of the shifts, from which their volumes follow.
 
         Raises CertificateRejected if no volume is known, or if a field of the witness is out of its
         range.
@@ -380,7 +381,7 @@ def _coordinates(projections: Projections, power: int) -> set[int]:
 def fits(
     projections: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int
 ) -> bool:
-    """True if a bound from that many coordinates and shifts is known, and takes little work."""
+    """True if a bound from this many coordinates and shifts exists, and takes little work."""
     least_epsilon, most_epsilon = Fraction(1, 10**100), 500  # of all times together
     most_work = 20_000  # coordinates · ε: a second
     return (
@@ -394,8 +395,8 @@ def fits(
 
 
 def _factor(projections: Projections, *, coordinates: int, times: int, power: int) -> arb:
-    """The factor ρ^power·(numbers/j) from the moment m_j(nε) to the bound for all numbers.
+    """The factor ρ^power·(numbers/j), which turns m_j(nε) into the bound for all numbers.
 
-    Each number is in the share j/numbers of all sets of j numbers.
+    Each number is in the fraction j/numbers of all sets of j numbers.
     """
     return projections.radius(coordinates, times=times) ** power * projections.numbers / coordinates

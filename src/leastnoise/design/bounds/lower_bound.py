@@ -43,8 +43,7 @@ _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]
 class Witness:
     """Dual prices that prove a lower bound for noise on a lattice, in units of 2^−bits.
 
-    They are prices of the constraints of the linear program that minimises the loss of private
-    noise.
+    A linear program minimises the loss of private noise; these are prices of its constraints.
 
     Notation: m = `cells` is the number of lattice points per sensitivity, n = `reach`, c = e^ε and
     i a lattice point. X is the noise in sensitivities, q_i = P(X = i/m), and cost_i = |i/m|^p its
@@ -260,7 +259,7 @@ class LowerBound:
         steps: int | None = None,
         sensitivity: Sensitivity | None = None,
     ) -> bool:
-        """True if the bound is for this loss at this budget, for noise of `dimension` numbers.
+        """True if the bound is for this loss, budget, dimension and sensitivity.
 
         Args:
             budget: The budget of the noise.
@@ -274,7 +273,6 @@ class LowerBound:
 
         Raises:
             InvalidArgument: An argument has the wrong type.
-
         """
         _validate.instance(budget, Budget, name="budget", like="a Budget")
         _validate.instance(loss, Loss, name="loss", like="a Loss")

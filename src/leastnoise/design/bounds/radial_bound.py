@@ -46,7 +46,7 @@ _ROUNDING = 2.0**-44  # more than the rounding of an interpolation's few operati
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tail:
-    """Bounds on F(t) = P(1 + cos θ <= t), θ the angle between a random and a fixed direction.
+    """Bounds on F(t) = P(1 + cos θ <= t), for the angle θ between a random and a fixed direction.
 
     The random direction is uniform in R^d. For 0 <= t <= 1, F = ½ I_{t(2−t)}((d − 1)/2, ½), with I
     the regularised incomplete beta function. It is enclosed in balls at the `nodes`. The density of
@@ -62,12 +62,12 @@ class Tail:
     lower_slopes: Floats
 
     def above(self, t: Floats) -> Floats:
-        """Upper bounds on F(t) for each t <= 1; F is 0 for t <= 0."""
+        """Upper bounds on F(t) for numbers t <= 1; F is 0 for t <= 0."""
         line = self._line(self.upper, self.upper_slopes, t) * (1 + _ROUNDING)
         return np.where(t > self.nodes[1], line, np.where(t > 0, self.upper[1], 0.0))
 
     def below(self, t: Floats) -> Floats:
-        """Lower bounds on F(t) for each t <= 1."""
+        """Lower bounds on F(t) for numbers t <= 1."""
         line = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
         return np.where(t > self.nodes[1], np.maximum(line, 0.0), 0.0)
 
@@ -256,7 +256,7 @@ class RadialWitness:
 
 @final
 class _Moved:
-    """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, over all r of each of some cells.
+    """Upper bounds on Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v: one for all r in a cell.
 
     Notation: s is the lower end of a cell and h = 1/cells its length, so r is in [s, s + h]. e_i =
     ih is a boundary between cells, D_{i,l} the fall of J_l at e_i, and W = cos(U, v).
@@ -345,10 +345,10 @@ class _Moved:
     def _chance_reached(self, cell: Wholes) -> Floats:
         """The argument T of F with F(T) = P(|rU + v| < A_l(r)), for each level.
 
-        T = 1 + cos(U, v) at |rU + v| = A_l(r) is (A_l(r)² − (r − 1)²)/2r. The squares would cancel,
-        so this multiplies A_l(r) + (r − 1) by A_l(r) − (r − 1) = (r − 1)(1 − ω)(1 + (1 + ω)/(r +
-        D))/(D + ω), with ω = ω_l and D = √(ω² + r² − 1). All factors are positive, so the relative
-        error is a few roundings.
+        T = 1 + cos(U, v) at |rU + v| = A_l(r) is (A_l(r)² − (r − 1)²)/2r. To avoid the cancellation
+        of squares, the code multiplies A_l(r) + (r − 1) by A_l(r) − (r − 1) = (r − 1)(1 − ω)(1 + (1
+        + ω)/(r + D))/(D + ω), with ω = ω_l and D = √(ω² + r² − 1). All factors are positive, so the
+        relative error is a few roundings.
         """
         r = cell[:, None] / self._cells
         less = (cell - self._cells)[:, None] / self._cells

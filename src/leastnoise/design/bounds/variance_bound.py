@@ -107,9 +107,10 @@ def _ints(row: Floats) -> list[int]:
 
 
 def _polar(matrix: Floats) -> Floats:
-    """The matrix U with orthonormal columns or rows that has the largest tr UᵀM, M the `matrix`.
+    """The matrix U that has orthonormal columns or rows and the largest tr UᵀM, for M = `matrix`.
 
-    U has M's shape. Its columns are orthonormal if M is tall, its rows if M is wide.
+    U has M's shape. Its columns are orthonormal if M has at least as many rows as columns, else its
+    rows.
     """
     tall = len(matrix) > matrix.shape[1]
     basis, rest = np.linalg.qr(matrix) if tall else (None, matrix)
@@ -119,11 +120,11 @@ def _polar(matrix: Floats) -> Floats:
 
 
 def _norm_square(whole: Floats) -> Fraction | None:
-    """An upper bound on ‖U‖², U = whole·2^−26; None if U isn't nearly orthonormal.
+    """An upper bound on ‖U‖² for U = whole·2^−26; None if U isn't nearly orthonormal.
 
-    The products are integers, and a sum of squares only increases. So a sum below 2^53 was exact at
-    every step, in any order. Sums of other products were exact, too: at every step |Σuv| <= (Σu² +
-    Σv²)/2.
+    The products are integers, and a sum of squares only increases. So if the sum is below 2^53, it
+    was exact at every step, in any order. Sums of other products were exact, too: at every step
+    |Σuv| <= (Σu² + Σv²)/2.
     """
     rows, columns = whole.shape
     gram = whole.T @ whole if rows >= columns else whole @ whole.T
@@ -150,7 +151,10 @@ def _norm_square(whole: Floats) -> Fraction | None:
 
 
 MOST_PARENTS = 128
-"""The largest number of parents of cells, about a second; larger tables are bounded by V₁ alone."""
+"""The largest number of parents of cells, which takes about a second.
+
+The variances of larger tables are bounded by V₁ alone.
+"""
 _STEPS = 300  # of the fixed point: to 1e-7 of the best bound, measured
 _VECTOR_BITS = 50  # of the largest entry of all vectors
 
@@ -186,7 +190,7 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
 @final
 @dataclass(frozen=True, kw_only=True)
 class _BoundTree:
-    """The cells' parents, and the published sums over those.
+    """The parents of the cells in a tree, and the published sums over these parents.
 
     Parent k has `below[k]` cells. Sum j has the weight `weights[j]` = a_j, and `inside[j][k]` is
     True if it includes the cells of parent k.
@@ -256,10 +260,12 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """The price Σ_i m_i over all cells i, in integers; it dominates the matrix M of the vectors.
+    """The price Σ_i m_i over all cells i, in integers.
 
-    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). Two cells of parents k and l share the
-    products of all vectors there; a cell's own vector has `extra` more at that cell.
+    Diag(m) dominates the matrix M of the vectors.
+
+    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). All pairs of cells with parents k and l
+    have the same products. A cell's own vector has `extra` more at that cell.
     """
     n, of_sums = (
         tree.below,

@@ -17,10 +17,13 @@ from leastnoise.errors import InvalidArgument
 Progress = Callable[[str], None]
 
 WORK = 3 * 10**9
-"""The work of a whole search, about a minute; its unit is one simplex step for one row (20 ns)."""
+"""The work of a whole search, which takes about a minute.
+
+Its unit is one simplex step for one row (20 ns).
+"""
 
 TOLERANCE = 1e-9
-"""Feasibility tolerance for rows of size 1. HiGHS often gives up at 1e-10, its minimum."""
+"""The solver's tolerance for rows of size 1; HiGHS often gives up at 1e-10, its minimum."""
 
 
 @final
@@ -67,7 +70,7 @@ class Effort:
 
 @final
 class Allowance:
-    """The remaining work of an effort, and the time until `deadline` (of time.perf_counter)."""
+    """The rest of the work that a search may do, and its `deadline` (of time.perf_counter)."""
 
     def __init__(
         self, *, work: float, deadline: float = math.inf, whole: Allowance | None = None
@@ -84,7 +87,10 @@ class Allowance:
         return self._deadline - time.perf_counter()
 
     def part(self, share: float) -> Allowance:
-        """A `share` of the rest, for one attempt; its work is charged to the whole, too."""
+        """A `share` of the rest, for one attempt.
+
+        The attempt's work is also deducted from the whole.
+        """
         remaining = self._seconds
         deadline = (
             math.inf if math.isinf(remaining) else time.perf_counter() + share * max(remaining, 0.5)
@@ -92,7 +98,7 @@ class Allowance:
         return Allowance(work=share * self._work, deadline=deadline, whole=self)
 
     def options(self, *, rows: int, most: float = math.inf) -> dict[str, Any]:
-        """The options that limit `linprog` to this allowance, and to `most` steps.
+        """Options for `linprog` that limit it to this allowance, and to `most` steps.
 
         `rows` is the number of rows of the program, on which the work of a step depends.
         """

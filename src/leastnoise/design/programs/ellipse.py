@@ -36,9 +36,10 @@ _MISSED = 1e-9  # the relative violation of a constraint that is accepted; it co
 def least_variance(queries: CountingQueries) -> CountEllipse:
     """The ellipse of least total variance for `queries`, with the number of records if released.
 
-    Without that number it is the closed form of theory/noise.md §8 for one record that is added or
-    removed, and a search in one unknown for a record that is replaced. No linear map has a smaller
-    variance, for any spherical noise: averaging over permutations makes any map symmetric.
+    Without that number there is a closed form for a record that is added or removed
+    (theory/noise.md §8), and a search in one unknown for a record that is replaced. No linear map
+    has a smaller variance, for any spherical noise: averaging over permutations makes any map
+    symmetric.
 
     Args:
         queries: The counting queries.
@@ -58,7 +59,6 @@ def least_variance(queries: CountingQueries) -> CountEllipse:
         >>> shifts = ellipse.shifts(queries)
         >>> round(float(shifts.outer.bound * ellipse.deviations[0]) ** 2, 9)
         1.333333333
-
     """
     d = queries.dimension
     if queries.neighbours == "replace-one":
@@ -89,7 +89,7 @@ def _eigenvalues(d: int, k: int) -> tuple[float, float]:
 
 
 def _ellipse_for_replaced(queries: CountingQueries) -> CountEllipse:
-    """The best ellipse for a record that is replaced, by a search over the ratio ρ = β/α.
+    """The best ellipse for a record that is replaced, found by a search over the ratio ρ = β/α.
 
     Its total variance is max(‖v‖² + ρs²)·(d − 1 + 1/(1 + dρ)), with the maximum over all corners.
     """
@@ -126,9 +126,9 @@ def with_total(queries: CountingQueries) -> CountEllipse:
 def least_groups(sensitivity: Groups) -> Blocks:
     """The ellipse of least total variance in each of several groups and its row count.
 
-    A record that is replaced may leave its group, which is two shifts of an added record, or stay
-    in it, which leaves the row count unchanged. With only one group the row count is public, and
-    its noise is wasted.
+    A replaced record may leave its group, which counts as two shifts by an added record. Or it
+    stays in its group, and the row count is unchanged. With only one group, replacing a record
+    never changes the row count, so that its noise is wasted.
 
     Args:
         sensitivity: The groups.
@@ -138,7 +138,6 @@ def least_groups(sensitivity: Groups) -> Blocks:
 
     Raises:
         NotApplicable: The solver failed.
-
     """
     added = CountingQueries(
         dimension=sensitivity.dimension, with_total=True, bound=sensitivity.bound
@@ -230,10 +229,10 @@ def _ellipse(d: int, form: Sequence[float]) -> CountEllipse:
 def lebeda(
     queries: int, *, weight: float | None = None, bound: Fraction = Fraction(1)
 ) -> CountEllipse:
-    """Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
+    """Algorithm 1 of Lebeda (2024), which releases 2v − n and C·n, with C = `weight`.
 
-    v are the sums of the d queries over the records, n is the number of records. For values up to
-    another `bound` b it is applied to v/b: 2v − bn and C·b·n. Its covariance is Corollary 3.1's.
+    v has the sums of the d queries over the records, and n is the number of records. For values up
+    to another `bound` b it is applied to v/b: 2v − bn and C·b·n. Its covariance is Corollary 3.1's.
 
     Args:
         queries: Number of counting queries d.
@@ -252,14 +251,13 @@ def lebeda(
         >>> shifts = lebeda(4).shifts(queries)
         >>> round(float(shifts.outer.bound * lebeda(4).deviations[0]) ** 2, 9)  # (√4 + 1)²/4
         2.25
-
     """
     factor = queries**0.25 if weight is None else weight
     return CountEllipse(queries=queries, offset=-bound / 2, total=_float(factor) * bound / 2)
 
 
 def grouped(sensitivity: Groups) -> Blocks:
-    """Algorithm 2 of Lebeda (2024) for disjoint groups, with its error in η corrected.
+    """Algorithm 2 of Lebeda (2024) for disjoint groups, with its noise η corrected.
 
     Each group releases 2v − n and C·n as in `lebeda`: C = d^¼ for records that are added or
     removed, C = √d for records that are replaced. In the latter case, under μ-GDP, the noise shared
@@ -273,7 +271,6 @@ def grouped(sensitivity: Groups) -> Blocks:
 
     Source:
         Lebeda (2024), Algorithm 2; theory/noise.md §8.
-
     """
     power = 0.25 if sensitivity.neighbours == "add-remove" else 0.5
     d = sensitivity.dimension

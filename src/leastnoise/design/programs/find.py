@@ -55,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def load_record(key: str) -> dict[str, object] | None:
-    """The record that was stored under `key`; None if none can be read."""
+    """The record that was stored under `key`; None if there is no readable record."""
     try:
         path = _path(key)
         if path.stat().st_size > 20_000_000:
@@ -68,7 +68,7 @@ def load_record(key: str) -> dict[str, object] | None:
 
 
 def store_record(key: str, record: dict[str, object]) -> None:
-    """Store `record` under `key`, whole or not at all; a disk that can't be written is no error."""
+    """Store `record` under `key`, whole or not at all; if the disk can't be written, do nothing."""
     with contextlib.suppress(OSError, RuntimeError, LeastnoiseError):
         path = _path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,22 +121,21 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
 
 
 def plain_gap(task: Task) -> float:
-    """The default target for the relative gap between a design's loss and its bound."""
+    """The relative gap between a design's loss and its bound that a search aims at by default."""
     return GAP if task.budget.epsilon <= 5 else 0.02  # a smaller gap takes minutes for larger ε
 
 
 def fine_gap(task: Task) -> float:
-    """A gap between a design and its bound that a search reaches in well under a minute."""
+    """A smaller relative gap that a search still reaches in well under a minute."""
     return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)  # some seconds
 
 
 def find_design(task: Task, effort: Effort = _USUAL) -> Design:
     """A law for `task`, and a lower bound on the loss of every law.
 
-    The law's loss exceeds the bound by the relative gap of `effort` at most. If that isn't reached,
-    the best design found is returned. Without a time limit the result doesn't depend on earlier
-    results: the cache only saves time. Raises
-    NotApplicable if nothing could be found.
+    The law's loss exceeds the bound by at most the relative gap of `effort`, or else the best
+    design that was found is returned. Without a time limit the result doesn't depend on earlier
+    results: the cache only saves time. Raises NotApplicable if nothing was found.
     """
     gap = _gap(task, effort)
     stored = load_design(task, effort)
@@ -200,7 +199,7 @@ def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
 
 
 def optimal_radial(question: Question, *, effort: Effort) -> Noise:
-    """The law of the family `optimal-radial`, which has no gap to set; see `radial`."""
+    """The law of the family `optimal-radial`; its gap can't be set: see `radial`."""
     if effort.gap is not None:
         raise InvalidArgument(
             name="gap",
@@ -252,7 +251,7 @@ def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
 
 
 def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
-    """The proved bound that `effort` finds, from the cache if it is stored there.
+    """Compute the proved bound that `effort` allows, or load it if it is stored.
 
     Raises NotApplicable if no linear program was solved, or the noise is too wide for its grid.
     """

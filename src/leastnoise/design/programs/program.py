@@ -5,20 +5,21 @@ Notation: lengths are in sensitivities. X is the noise, c = e^ε, and the loss i
 
 The closed form is for noise on the integers. T_j is the law ∝ c^−|i| on |i| <= j. Its mass at j is
 1/W_j, with W_0 = 1 and W_{j+1} = cW_j + 2; its loss is N_j/W_j, with N_0 = 0 and N_{j+1} = cN_j +
-2(j+1)^p. The optimum at δ mixes T_N and T_{N+1}, for the N with 1/W_{N+1} <= δ <= 1/W_N: it falls
-by c per step up to N and ends with one smaller mass.
+2(j+1)^p. The optimum at δ mixes T_N and T_{N+1}, for the N with 1/W_{N+1} <= δ <= 1/W_N: its masses
+fall by the factor c per step up to N, and the last mass is smaller.
 
 In the program, m = cells is the number of lattice points per sensitivity, h = 1/m, and q_i = P(X =
 ih) = q_{−i} for |i| <= n = reach. T_r is the mass of all points i > n with i ≡ n + 1 + r mod m. A
-shift of j steps exposes w_{ji} at the point i. Minimise the loss subject to, for every j = 1 … m,
-Σ_i w_{ji} <= δ with w_{ji} >= q_i − c q_{i−j}. The mass beyond n has the cost of its first point,
-and is exposed only at j = m: a relaxation, so the dual is a bound on every noise.
+shift of j steps exposes w_{ji} at the point i: the part of q_i that exceeds c q_{i−j}. The program
+minimises the loss subject to, for every j = 1 … m, Σ_i w_{ji} <= δ with w_{ji} >= q_i − c q_{i−j}.
+The mass beyond n has the cost of its first point, and is exposed only at j = m. This is a
+relaxation, so the dual is a bound for every noise.
 
-The structured form keeps only the rows (j, i) that move a point outward, |i − j| > |i|: a
-decreasing density exposes no other points. Of the remaining rows, about n m, hardly more than n
-matter. So the program is solved with a few rows, and rows that its law violates are added until
-none is violated. Omitting rows relaxes the program, so its bound holds in any case; the exact δ of
-its law shows if the law needs the other rows.
+The structured form keeps only the rows (j, i) that move a point outward, |i − j| > |i|: with a
+decreasing density no other points are exposed. Of the remaining rows, about n m, only about n
+matter. So the program is solved with a few rows, and rows that its law violates are added until no
+row is violated. Omitting rows relaxes the program, so its bound holds in any case. The exact δ of
+its law shows if omitted rows matter for the law.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ MAX_POINTS = DiscreteStaircase.most_points
 def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
     """The integer weights at 0, 1, … of the best law that meets `budget` exactly; needs delta > 0.
 
-    The weights are built from the end inwards: a_i = ⌊c⁻ a_{i+1}⌋ with c⁻ <= e^ε exposes nothing
-    between. The end is a_N = B = 2^128 and one smaller weight x = a_{N+1}. If a_{−N} … a_N sum to
-    S, they expose B − (c − 1)x of the total S + 2x; x is the smallest integer for which this share
-    is at most δ. Raises NotApplicable, for `family`, if there are more than MAX_POINTS weights.
+    The weights are computed from the end inwards. With a_i = ⌊c⁻ a_{i+1}⌋ and c⁻ <= e^ε, only the
+    ends are exposed. The end is a_N = B = 2^128 and one smaller weight x = a_{N+1}. If a_{−N} … a_N
+    sum to S, they expose B − (c − 1)x of the total S + 2x; x is the smallest integer for which this
+    share is at most δ. Raises NotApplicable, for `family`, if there are more than MAX_POINTS
+    weights.
     """
     too_long = NotApplicable(
         family=family, why=f"the best noise has more than {MAX_POINTS:,} lattice points"
@@ -76,7 +78,7 @@ def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) 
 
 
 def _count_points(budget: Budget) -> float:
-    """Approximate the length N of the closed form's law, for which W_N <= 1/δ <= W_{N+1}.
+    """Approximate the length N of the law in closed form: W_N <= 1/δ <= W_{N+1}.
 
     W_j = c^j + 2(c^j − 1)/(c − 1).
     """
@@ -150,13 +152,14 @@ class LatticeProgram:
     """One lattice program; `power` is 1 for mae and 2 for mse; lengths are in sensitivities.
 
     `cells` is m and `reach` is n. If `structured`, only the rows of the structured form are used.
-    Points |i| < `calm` may not be exposed at all, so the law can be lengthened there
-    (`repair.lengthen`); its prices prove a bound only for calm = 0.
+    No point |i| < `calm` may be exposed, so that the law can be lengthened there
+    (`repair.lengthen`). The prices prove a bound only for calm = 0.
 
-    Rows are added until a round gains less than `accuracy` of the loss and the law can be repaired
-    at that cost. The repair mixes it with a law for half of δ, whose loss is larger by the share
-    `halving`. Rows are also not added if they can't matter, by the convexity of the smallest loss
-    in δ: at half of the program's `delta` that loss is larger by the share `growth`.
+    Rows are added until a round changes the loss by less than the fraction `accuracy`, and
+    repairing the law costs no more. The repair mixes the law with a law for half of δ, whose loss
+    is larger by the fraction `halving`. Rows are also not added if they can't matter, because the
+    smallest loss is convex in δ: at half of the program's `delta`, it is larger by the fraction
+    `growth`.
     """
 
     cells: int
@@ -173,7 +176,7 @@ class LatticeProgram:
     def solve(
         self, *, allowance: Allowance, start: LatticeRows | None = None
     ) -> LatticeSolution | None:
-        """The optimum, or the last relaxation of it that was solved within the allowance.
+        """The optimum, or else the last relaxation that was solved within the allowance.
 
         `start` are rows of a similar program to begin with. None if nothing was solved.
         """
@@ -213,8 +216,8 @@ class LatticeProgram:
     ) -> Bools:
         """Mark the rows to add: the two worst violations of each point, each source and each shift.
 
-        A row is violated if its point is exposed, and the shift exposes more than δ in all or the
-        point is nearer than `calm`.
+        A row is violated if its point is exposed although it is nearer than `calm`, or although the
+        shift exposes more than δ in total.
         """
         masses = np.maximum(solved.columns, 0.0)
         exposed = np.maximum(masses[np.abs(rows.point)] - rows.factor * masses[rows.source], 0.0)
@@ -241,7 +244,7 @@ class LatticeProgram:
 
         Either the last round gained little, and repairing the excess over δ costs as little. Or the
         excess is negligible: the law is private at (1 + excess)·δ, and by convexity the smallest
-        loss at δ is larger by at most the share 2·excess·growth.
+        loss at δ is larger by at most the fraction 2·excess·growth.
         """
         if 2 * excess * self.growth <= self.accuracy / 20:
             return True
@@ -286,7 +289,7 @@ class LatticeProgram:
         return None
 
     def _rows(self) -> LatticeRows:
-        """The rows (j, i) of the program: which masses each compares, and with which factor.
+        """The rows (j, i) of the program, with the masses that each row compares, and their factor.
 
         A row is divided by the size of q_i (about e^{−ε|ih|}, δ in the far tail). Otherwise the
         solver's absolute tolerances would hide a small δ.

@@ -1,8 +1,8 @@
-"""The best spherical step density for a budget: edges, a linear program, exact numbers, a scale.
+"""The best spherical step density for a budget, found by a linear program.
 
-The program's law is rounded to integers, then scaled up slightly to meet the budget again, since δ
-decreases with the scale (theory/noise.md §1). Whether it meets the budget is proved later, for the
-exact density (§2).
+The heights of the program's law are rounded to integers. Then the law is scaled up slightly to meet
+the budget again, since δ decreases with the scale (theory/noise.md §1). Whether it meets the budget
+is proved later, for the exact density (§2).
 
 The linear program is solved in floats. Notation: d is the dimension, c = e^ε, p = 1 (mae) or 2
 (mse), r the distance from the centre, and the shift has length 1. Shell i lies between the edges
@@ -11,7 +11,7 @@ shell i under shell k of the shifted copy, and V_i∞ the volume of shell i beyo
 shell; volumes are in units of the unit ball.
 
 Minimise Σ h_i ∫r^p over shell i subject to Σ h_i |shell i| = 1 and δ = Σ_ik (h_i − c h_k)₊ V_ik +
-Σ_i h_i V_i∞. Only k > i expose anything, and they lie within 1.
+Σ_i h_i V_i∞. Only shells k > i expose anything, and their distance is at most 1.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _SMALLEST_DELTA = Fraction(1, 10**12)
 
 
 def search(question: Question, *, effort: Effort) -> OptimalRadial:
-    """The law of least loss on edges spaced by fractions of the sensitivity.
+    """The law with the smallest loss on edges that are spaced by fractions of the sensitivity.
 
-    The edges include the edges of the best spherical staircase. Raises NotApplicable if the law
-    doesn't gain or can't be computed safely in floats, InvalidArgument for fixed parameters.
+    The edges of the best spherical staircase are included. Raises NotApplicable if the law is no
+    better or can't be computed safely in floats, InvalidArgument for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(

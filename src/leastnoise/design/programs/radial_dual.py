@@ -3,11 +3,11 @@
 Notation: as in `radial_bound`: r, v, U, ω, ω_l, J_l, ψ, λ, and G(r) and z of `RadialWitness.bound`.
 J_l is linear between the radii x_n of the nodes, so the unknowns are its values J_{n,l} >= 0 there.
 
-Maximise z − λδ subject to r² + G(r) >= z + m(r) at sampled radii r, and Σ_l J_{n,l} <= λ. In ω =
-−cos of the angle between x and v both terms of G vary slowly with r, in any dimension: the first
-depends on r only through J.
+Maximise z − λδ subject to r² + G(r) >= z + m(r) at sampled radii r, and Σ_l J_{n,l} <= λ. In terms
+of ω = −cos of the angle between x and v, both terms of G vary slowly with r in any dimension: the
+first depends on r only through J.
 
-The proof checks every r, and rounds. If it falls short of the program's value, the shortfall
+The proof covers every r, with rounding. If it proves less than the program's value, the difference
 becomes the margin m(r) of the next program, and new radii are sampled.
 """
 
@@ -42,7 +42,7 @@ _MOST_STEPS = 20_000  # of one program; usually 60, or 6,000 if the simplex has 
 
 
 def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
-    """The best witness found, for a worst shift of 1.
+    """The best witness that is found, for an l2 sensitivity of 1.
 
     A fixed number of programs is solved, or as many as begin within the time limit of `effort`.
     Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
@@ -160,7 +160,7 @@ class _DualSearch:
         return samples[samples > 0]
 
     def _cuts(self, values: Floats, level: float, samples: Floats) -> Floats:
-        """The radii of cells where the proof falls short of `level`, more than in cells beside."""
+        """Radii to sample next: cells where the proof falls short of `level` more than beside."""
         before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
         short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
         cells = np.nonzero(short)[0]
@@ -258,7 +258,7 @@ class _DualSearch:
 def _reach(budget: Budget, dimension: int, delta: float) -> float:
     """A radius that private noise of a known family exceeds with a tiny probability.
 
-    It is taken from the family, of two, with the smaller mean squared error.
+    Of two families, the one with the smaller mean squared error is used.
     """
     from scipy.special import gammainccinv  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Designs on finer and finer lattices, until a law is proved to be within a gap of the best."""
+"""Find designs on finer and finer lattices, until a law is proved to be nearly the best."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TINY = Fraction(1, 10**12)  # stands for δ = 0, which has a bound but no law o
 @final
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The task of a design: a law for a worst shift of 1, and a bound on every such law.
+    """The task of a design: find a law for the sensitivity 1, and a bound on the loss of every law.
 
     With the scope "integer", the query is an integer that moves by at most `steps`.
     """
@@ -69,8 +69,8 @@ class Design:
 def refine(task: Task, *, gap: float, effort: Effort) -> Design:
     """Find a design with at most this `gap`, or else the best design within the limit of `effort`.
 
-    Law and bound may come from different lattices. At δ = 0 there is a bound but no law. Raises
-    NotApplicable if no program could be solved.
+    The law and the bound may be from different lattices. At δ = 0 there is a bound but no law.
+    Raises NotApplicable if no program could be solved.
     """
     if task.scope == "integer" and task.steps == 1:
         return _design_in_closed_form(task)
@@ -129,10 +129,11 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
 class _Rough:
     """The start of a search: a nearly best law, and the δ for which programs are solved.
 
-    A solver's tolerances hide deep tails. So a program is solved for a larger `delta`: about the
-    largest power of ten for which its bound costs less than a tenth of the gap. Afterwards
-    `periods` sensitivities are inserted into its law (`repair.lengthen`). If δ is halved, the loss
-    grows by the share `halving` at the budget's δ, and by `growth` at `delta`.
+    A solver's tolerances are larger than probabilities far in the tail. So a program is solved for
+    a larger `delta`: about the largest power of ten that worsens the bound by less than a tenth of
+    the gap. Afterwards its law is lengthened by `periods` sensitivities (`repair.lengthen`). If δ
+    is halved, the loss grows by the fraction `halving` at the budget's δ, and by the fraction
+    `growth` at `delta`.
     """
 
     epsilon: float
@@ -183,7 +184,7 @@ class _Rough:
         )
 
     def calm(self, cells: int) -> int:
-        """A radius n in lattice points: at no point |i| < n need the privacy loss exceed ε."""
+        """A radius n in lattice points: no point |i| < n needs a privacy loss above ε."""
         return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
 
 
@@ -253,9 +254,9 @@ def _repair_law(
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """The solver's law, repaired to be private, and the relative growth of its loss.
 
-    Slightly exposed points near the centre are covered if the loss grows by at most the share
-    `dearest`. Then the law is lengthened to the budget's δ. The remaining exposure is repaired by a
-    mixture. Returns None and inf if there is no law.
+    Slightly exposed points near the centre are covered if the loss grows by at most the fraction
+    `dearest`. Then the law is lengthened to the budget's δ. If it still isn't private, it is mixed
+    with another law. Returns None and inf if there is no law.
     """
     factor, _ = exponential_between(task.budget.epsilon, bits=FACTOR_BITS)
     program, periods = solved.program, rough.periods
@@ -292,8 +293,8 @@ def mend(
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """The law of these weights, mixed with another if it isn't private, and the growth of its loss.
 
-    δ is convex in the law: a mixture with a law for half of δ, whose share is just large enough,
-    meets δ at every shift (theory/noise.md §4). Returns None and inf if no law results.
+    δ is convex in the law, so a mixture with a law for half of δ meets δ at every shift, if that
+    law's share is large enough (theory/noise.md §4). Returns None and inf if no law results.
     """
     law, excess = examine_law(task, cells, masses)
     if law is not None or not 0 < excess < math.inf:

@@ -1,9 +1,9 @@
 """Round a solver's floats to integers: dual prices that prove a bound, and masses of laws.
 
 Notation: as in `program`, with cost_i = |i/m|^p; the prices λ_j and ψ_{j,i} and their sums G_i are
-as in `lower_bound.Witness`. A shift exposes the part of a mass that exceeds e^ε times the mass
-which is shifted there. A tuple of masses has the integer weights of a symmetric law at 0, 1, 2, …
-lattice points from the centre.
+as in `lower_bound.Witness`. A shift exposes the part of a mass that exceeds e^ε times the shifted
+law's mass at the same point. A tuple of masses has the integer weights of a symmetric law at 0, 1,
+2, … lattice points from the centre.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SHARE_BITS = 64
 def make_witness(solved: LatticeSolution) -> Witness:
     """Turn the solver's prices into a witness, which proves a bound even if they are inexact.
 
-    A multiplier λ_j below one of its prices is raised to it, which lowers the bound by δ times as
-    much.
+    If a multiplier λ_j is below one of its prices, it is raised to that price, which lowers the
+    bound by δ times the difference.
     """
     program = solved.program
     prices = np.maximum(solved.dense_prices(), 0.0)
@@ -45,7 +45,10 @@ def make_witness(solved: LatticeSolution) -> Witness:
 
 
 def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
-    """The prices as integers of at most `most`, without trailing zeros; at least `least` prices."""
+    """Round the prices to integers of at most `most`.
+
+    Drop trailing zeros, but keep `least` prices.
+    """
     used = np.flatnonzero(prices).tolist()
     whole = [0] * max(least, used[-1] + 1 if used else 0)
     for index, price in zip(used, prices[used].tolist(), strict=True):
@@ -54,12 +57,12 @@ def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
 
 
 def _sweep(solved: LatticeSolution, prices: Floats) -> None:
-    """Move the solver's rounding errors towards the centre, where they become smaller.
+    """Shift the solver's rounding errors towards the centre, where they are smaller.
 
     `prices` is changed in place. Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the
-    optimum by s. Lowering the prices ψ_{j,j−k}, over all shifts j, by 2s/c in total repairs k. It
-    makes the points j − k short by half as much in total, and so on inwards. The remainder at the
-    centre is smaller by e^{−ε} for every sensitivity on the way.
+    optimum by s. Lowering the prices ψ_{j,j−k}, over all shifts j, by 2s/c in total repairs the
+    point k. But then the points j − k fall short, by half of that amount in total. Repairing these
+    in turn leads inwards, and each sensitivity reduces the shortfall by the factor e^{−ε}.
     """
     program = solved.program
     m, n, c = program.cells, program.reach, math.exp(program.epsilon)
@@ -107,7 +110,8 @@ def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
 def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
     """The integer weights of X rounded to the nearest lattice point, where X has the law `steps`.
 
-    Rounding commutes with lattice shifts, so for these the law is as private as X, up to rounding.
+    Rounding to the lattice commutes with lattice shifts, so for these the law has the guarantee of
+    X, up to the rounding of weights.
     """
     beyond = np.append(np.cumsum(steps.masses[::-1])[::-1], 0.0)  # P(|X| >= edge)
     count = math.ceil(cells * steps.float_edges[-1] + 0.5)
@@ -128,10 +132,11 @@ def mix(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tu
 
 
 def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
-    """A law that exposes no point nearer than `calm` to the centre, for all shifts up to `cells`.
+    """Change a law so that no point nearer than `calm` to the centre is exposed.
 
-    From `calm` inwards, a mass is cut down if it exceeds e^ε times the smallest mass within one
-    sensitivity outwards. `factor` <= e^ε 2^128; quotients are rounded down.
+    This holds for all shifts up to `cells`. From `calm` inwards, a mass is cut down if it exceeds
+    e^ε times the smallest mass within one sensitivity outwards. `factor` <= e^ε 2^128; quotients
+    are rounded down.
     """
     covered = np.array(masses + (0,) * cells, dtype=object)
     for k in range(min(calm, len(masses)) - 1, -1, -1):
@@ -145,8 +150,8 @@ def lengthen(
 ) -> tuple[int, ...]:
     """Insert periods of one sensitivity into a law, between centre and end.
 
-    The best law falls there by exactly e^ε per sensitivity. Inserting t such periods, and scaling
-    everything beyond by e^−εt, scales all that a shift exposes by the same factor: a law for δ
+    In this part the best law falls by exactly e^ε per sensitivity. Inserting t such periods, and
+    scaling everything beyond by e^−εt, scales each shift's exposure by the same factor: a law for δ
     becomes a law for about δe^−εt. No point nearer than `calm` is exposed. `factor` <= e^ε 2^128;
     quotients are rounded up, so the inserted part exposes nothing.
     """
@@ -169,7 +174,7 @@ def _divide_up(mass: int, factor: int) -> int:
 
 
 def _seam(masses: tuple[int, ...], *, cells: int, calm: int, fall: float) -> int:
-    """The position in the calm part where the law is most nearly periodic over two periods."""
+    """The position nearer than `calm` where the law is most nearly periodic over two periods."""
     padded = masses + (0,) * (2 * cells + 1 - len(masses))
     logs = np.array([math.log(max(mass, 1)) for mass in padded])
     falls = np.abs(logs[cells:] - logs[:-cells] + fall)

@@ -1,8 +1,8 @@
 """Bodies: sets of all changes that a unit can make to a release; noise takes their shape.
 
-A body K is a convex, closed and bounded set of R^D with inner points and K = −K. Its gauge is
-N(x) = min{t >= 0 : x ∈ tK}, a norm whose unit ball is K. Noise of density e^(−εN) is ε-DP for
-every shift in K; the only thing to prove is N(s) <= 1 (theory/bodies.md §1).
+A body K is a convex, closed and bounded set in R^D with inner points and K = −K. Its gauge is N(x)
+= min{t >= 0 : x ∈ tK}, a norm whose unit ball is K. Noise with density proportional to e^(−εN) is
+ε-DP for every shift in K; one only has to prove N(s) <= 1 for all shifts s (theory/bodies.md §1).
 
 | API | N(x) | a unit can |
 |---|---|---|

@@ -49,7 +49,10 @@ class ConvexSet(ABC):
     @property
     @abstractmethod
     def corner_count(self) -> int | None:
-        """The number of points that `corners` yields; None if no finite set of corners exists."""
+        """The number of points that `corners` yields.
+
+        None if no finite set has this set as its hull.
+        """
 
     @abstractmethod
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
@@ -67,7 +70,7 @@ class ConvexSet(ABC):
         return self._corners()
 
     def times(self, factor: Exact) -> Self:
-        """The set scaled by `factor` > 0: all that a person with `factor` rows can do."""
+        """The set scaled by `factor` > 0: the moves of a person with `factor` rows."""
         return multiply(self, positive(factor, name="factor"))
 
 
@@ -102,11 +105,11 @@ class Body(ConvexSet):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """The exponents at which `holds` tries `power` before it compares balls."""
+        """The exponents e for which `holds` first compares N(x)^e exactly, by `power`."""
         return (1,)
 
     def _contains_by_structure(self, other: Body) -> bool:
-        """True if a comparison of fields proves that K contains `other`."""
+        """True if a comparison of the two bodies' fields proves that K contains `other`."""
         return self == other
 
     def gauge(self, x: Sequence[Exact]) -> Fraction | None:
@@ -119,8 +122,8 @@ class Body(ConvexSet):
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
         """True only if it is proved that x lies in times·K, which means N(x) <= times.
 
-        False is exact, too, if the gauge or a power of it is rational. For other bodies a point
-        that 4096 bits cannot separate from the boundary counts as outside.
+        If the gauge or a power of it is rational, False is proved, too. Otherwise a point counts as
+        outside if 4096 bits can't separate it from the boundary.
 
         >>> from leastnoise.guarantees.bodies.plain import Ball
         >>> ball = Ball(bound=1, coordinates=2)
@@ -171,9 +174,10 @@ class Body(ConvexSet):
 def product_axes_corners(
     sets: Iterable[ConvexSet], *, dimension: int
 ) -> Iterator[tuple[Fraction, ...]]:
-    """Yield each corner of each of the `sets`, with 0 for the coordinates of all other sets.
+    """Yield the corners of the product of the `sets` that lie on the axes of one set each.
 
-    The sets have consecutive coordinates, `dimension` of them in all.
+    These are the corners of each set, with 0 for the coordinates of all other sets. The sets have
+    consecutive coordinates, `dimension` of them in all.
     """
     start = 0
     for part in sets:
@@ -199,7 +203,7 @@ def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
 def decide_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
     """True only if the number that `enclosure` encloses is at most `bound`.
 
-    The precision grows until the ball lies on one side, up to 4096 bits.
+    The precision grows up to 4096 bits, until the ball lies on one side of the bound.
     """
     for bits in precisions(64, 4096):
         with precision(bits):
@@ -227,7 +231,7 @@ BODIES: Converter[Sequence[Body], tuple[Body, ...]] = takes(
 
 
 def nearest(value: arb) -> float:
-    """The float nearest to a ball's centre; raises Refused if the ball is wider than a float's ulp.
+    """The float nearest to a ball's centre; raises Refused if the ball is too wide for a float.
 
     Refused isn't expected: at 128 bits the sums for volumes and moments keep at least 99 bits.
     """

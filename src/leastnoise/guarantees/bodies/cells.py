@@ -179,9 +179,9 @@ class AtMost(Body):
 
     With x_j the coordinates of cell j and N_B the gauge of B, the gauge is N(x) = max(max_j
     N_B(x_j), Σ_j N_B(x_j)/k). Let B have q dimensions, and let M_1, …, M_m ~ Beta(q, 1) be
-    independent. For a uniform point U of the body, with U_j in cell j, the N_B(U_j) have the law of
-    the M_j given Σ M_j <= k (theory/bodies.md §2). Raises InvalidArgument unless 1 <= k <= m, and
-    if 1 < k < m and k·m·q > 1,000,000.
+    independent. For a uniform point U of the body, with U_j in cell j, the joint law of the
+    N_B(U_j) is the law of the M_j given Σ M_j <= k (theory/bodies.md §2). Raises InvalidArgument
+    unless 1 <= k <= m, and if 1 < k < m and k·m·q > 1,000,000.
 
     >>> from leastnoise.guarantees.bodies.plain import Segment
     >>> two_of_five = AtMost(most=2, cells=5, of=Segment(bound=1))
@@ -248,8 +248,9 @@ class AtMost(Body):
     def _factors(self) -> tuple[float, float]:
         """The factors by which the condition Σ M_j <= k changes the means of M_1 and of M_1².
 
-        They turn moments of B into moments of the body. For n = 1 and 2 they follow from `_share`,
-        since M_1^n times the density of Beta(q, 1) is E M_1^n times the density of Beta(q + n, 1).
+        These factors turn moments of B into moments of the body. For n = 1 and 2 they follow from
+        `_share`, since M_1^n times the density of Beta(q, 1) is E M_1^n times the density of Beta(q
+        + n, 1).
         """
         with precision(PLAIN_BITS):
             unweighted = self._share(0)
@@ -257,7 +258,7 @@ class AtMost(Body):
         return first, second
 
     def _share(self, extra: int) -> arb:
-        """The probability that Σ M_j <= k, with Beta(q + extra, 1) as the law of the last M_j."""
+        """The probability that Σ M_j <= k, if the last M_j has the law Beta(q + extra, 1)."""
         if self.most == self.cells:
             return ball(1)
         q = self.of.dimension

@@ -1,8 +1,8 @@
-"""One-sided sets T of counting queries with or without a row count, and of counts with sums.
+"""One-sided sets T: moves of counting queries, with or without a row count, and of sums.
 
 Notation: P(x) and Q(x) are the least multiples of T that must be added and removed to move by x
-(`one_sided`). x⁺ = max(x, 0) and x⁻ = max(−x, 0) in each coordinate. In `pieces`, s is the shape
-and weights[s] its weight as in `VolumeSplit`. E is the mean.
+(`one_sided`). x⁺ = max(x, 0) and x⁻ = max(−x, 0) in each coordinate. In `pieces`, s is a shape and
+weights[s] its weight, as defined at `VolumeSplit`. E is the mean.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """One-sided sets T, the moves of an added unit; `Signed` and `Differences` are built on them.
 
-T is convex, contains 0 and spans a cone C. Every x = a − b with a, b ∈ C has a smallest a and a
-smallest b, both at once. For counts C is the nonnegative orthant, a = x⁺ and b = x⁻. With g the
-gauge of T, P(x) = g(a) and Q(x) = g(b) for these a and b (theory/bodies.md §3, §6). So P(x) is the
-least multiple of T that must be added to move by x, and Q(x) the least that must be removed.
+T is convex, contains 0 and spans a cone C. Every x is a difference a − b with a, b ∈ C, and one
+pair (a, b) has both the smallest a and the smallest b. For counts, C is the nonnegative orthant, a
+= x⁺ and b = x⁻. With g the gauge of T, P(x) = g(a) and Q(x) = g(b) for these a and b
+(theory/bodies.md §3, §6). So P(x) is the least multiple of T that must be added to move by x, and
+Q(x) the least that must be removed.
 
-For s ∈ T, P(x + s) lies in [P(x), P(x) + 1] and Q(x + s) in [Q(x) − 1, Q(x)]. So noise that falls
-with P and with Q hides T and −T, which may take less noise than hiding their hull.
+For s ∈ T, P(x + s) lies in [P(x), P(x) + 1] and Q(x + s) in [Q(x) − 1, Q(x)]. So noise whose
+density falls with P and with Q hides T and −T. That may take less noise than hiding the hull of T
+and −T.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ MOST_CELLS = 100_000
 class Coordinate:
     """The moments of one coordinate x of a random point, given P, Q and the shape s of P.
 
-    The point has any law under which P and Q decide its density. `unit` is the scale of x, and
+    The point may have any law whose density depends only on P and Q. `unit` is the scale of x, and
     `VolumeSplit` defines s. The mean of x² given P, Q and s is unit²·(pp[s]·P² + pq[s]·PQ +
     qq[s]·Q²). The mean of |x| is unit·(p[s]·P + q[s]·Q + apart[s]·|P − Q|); p, q and `apart` are
     None if it has no closed form.
@@ -163,7 +165,7 @@ def coefficients(polynomial: arb_poly, degree: int) -> tuple[arb, ...]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mixing:
-    """One block among several blocks that are combined with the exponent p, as in `Jointly`.
+    """One of several blocks of coordinates that are combined with the exponent p, as in `Jointly`.
 
     `exponent` is p, None for ∞, and `radius` is the block's r_i. `total` lists the weights
     (`VolumeSplit.weights`) of all blocks together, for each s. `rest` is the product over the other
@@ -179,8 +181,8 @@ class Mixing:
     def coordinate(self, in_block: Coordinate, weights: Balls) -> Coordinate:
         """The moments of a coordinate given P, Q and s of all blocks, from those in its block.
 
-        `weights` lists the weights of its block for each shape of this block, without the factors
-        that `total` omits.
+        `weights` lists the weights of this block for each of its shapes, without the factors that
+        `total` omits.
         """
         simple = (
             in_block.p is not None
@@ -203,7 +205,8 @@ class Mixing:
 
         The result for each shape s of all blocks is the mean of moment[s_i]·(P_i/(r_i P))^above·
         (Q_i/(r_i Q))^below given s. Here s_i, P_i and Q_i belong to the block, and r_i is its
-        radius. The result is 0 if P is always 0 and `above` isn't, or Q is and `below` isn't.
+        radius. The result is 0 if P is always 0 and `above` > 0, or if Q is always 0 and `below` >
+        0.
         """
         rises = self._rises(len(weights) - 1, above, below)
         products = [w * m * f for w, m, f in zip(weights, moment, rises, strict=True)]

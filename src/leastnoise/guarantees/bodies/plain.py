@@ -188,7 +188,7 @@ class Ball(Body):
 
     @property
     def corner_count(self) -> int | None:
-        """Two corners for one coordinate; None for more, as each point of the sphere is extreme."""
+        """2 for one coordinate; None for more, since every point of the sphere is extreme."""
         return 2 if self.dimension == 1 else None
 
     @property
@@ -208,10 +208,10 @@ Vertex = tuple[Fraction, Fraction]
 
 
 def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
-    """List one vertex of each pair v, −v of vertices of the hull of the points and their negatives.
+    """List one vertex of each pair v, −v of the hull of the points and their negatives.
 
-    They run counterclockwise. Raises InvalidArgument if the points are malformed, too many, or all
-    on one line through 0.
+    The vertices run counterclockwise. Raises InvalidArgument if the points are malformed, too many,
+    or all on one line through 0.
     """
     pairs = _validate.pairs(points, name=name, like="points, such as [[1, 0], [0, 1]]")
     if not 1 <= len(pairs) <= MOST_POINTS:

@@ -1,12 +1,13 @@
 """Functions for bodies with several parts: sums under a cap, and combined gauges of blocks.
 
-Sums under a cap k give the effect of "at most k" on volumes and moments. There S_p is a sum of p
+A condition "at most k" on a sum changes volumes and moments. In these functions S_p is a sum of p
 independent variables y_1, …, y_p that are uniform on [0, 1], and F_p(t) is the probability that S_p
 <= t. E[z; S_p <= t] is the mean of a variable z that is set to 0 where S_p > t.
 
-The gauges N_i of blocks combine to (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. There p is the
-exponent, None for ∞, and r_i are the radii. The functions decide exactly if a power is rational,
-and if a sum of powers is at most 1. For p = ∞, functions of Γ(n/p + a) return their limits.
+The gauges N_i of blocks of coordinates combine to (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1. In
+these functions p is the exponent, None for ∞, and r_i are the radii. The functions decide exactly
+if a power is rational, and if a sum of powers is at most 1. For p = ∞, functions of Γ(n/p + a)
+return their limits.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def capped_cubes(*, largest: int, cap: int) -> CappedCubes:
 
     `cap` is the largest sum k >= 1. For n = 1 and 2, the Laplace transform in t of E[y_1^n; S_p <=
     t] is φ^(p−1)·∫₀¹ yⁿe^(−sy)dy/s. Here φ = (1 − e^(−s))/s is the transform of a uniform variable.
-    Each 1/s is φ/(1 − e^(−s)), which sums over t, t − 1, …; so at t = k all moments follow from
-    F_p, F_(p+1) and F_(p+2) at integers.
+    Each factor 1/s is φ/(1 − e^(−s)), and 1/(1 − e^(−s)) is a sum over t, t − 1, …. So at t = k all
+    moments follow from F_p, F_(p+1) and F_(p+2) at integers.
     """
     if cap >= largest:
         half, third = arb(1) / 2, arb(1) / 3

@@ -1,9 +1,9 @@
-"""`Together` and `Jointly`: several bodies moved at once, and several one-sided sets at once.
+"""`Together` and `Jointly`: several bodies, or one-sided sets, in which a unit moves at once.
 
-Notation: block i has the body K_i with gauge N_i, or the set T_i with its P_i and Q_i
-(`one_sided`). D_i is its dimension, r_i = radii[i] its radius, and x_i its coordinates of x. p is
-the exponent. K, T, N, P, Q and D belong to all blocks together. U is uniform in K, and E is the
-mean.
+Notation: block i of the coordinates has the body K_i with gauge N_i, or the set T_i with its P_i
+and Q_i (`one_sided`). D_i is its dimension, r_i = radii[i] its radius, and x_i its coordinates of
+x. p is the exponent. K, T, N, P, Q and D without an index belong to all blocks together. U is
+uniform in K, and E is the mean.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Together(Body):
     def power(self, x: Point, exponent: int) -> Fraction | None:
         """The exact power N(x)^exponent; None unless it and each (N_i(x_i)/r_i)^p are rational.
 
-        None also if p is no whole number, or if a block's power isn't known to be rational.
+        None also if p isn't whole, or if the power of a block isn't known to be rational.
         """
         p = self.exponent
         if p is not None and p.denominator != 1:
@@ -289,7 +289,7 @@ class Jointly(OneSided):
         return shares.combine_floats(above, exponent=p), shares.combine_floats(below, exponent=p)
 
     def pieces(self) -> VolumeSplit:
-        """The volume split by P and Q; theory/bodies.md §3, "A p-combination with signs"."""
+        """The volume split by P and Q: see theory/bodies.md §3, "A p-combination with signs"."""
         blocks = [part.pieces() for part in self.parts]
         weights_of_blocks = [
             tuple(
@@ -341,9 +341,9 @@ class Jointly(OneSided):
     def corner_count(self) -> int | None:
         """The number of corners of T.
 
-        For p = ∞ it counts combinations of a corner or 0 from each part, without 0 itself. For p =
-        1 it is the sum of the parts' numbers of corners. None for other p, or if a part has no
-        finite set of corners.
+        For p = ∞ a corner consists of a corner or 0 of each part; the point 0 itself isn't counted.
+        For p = 1 it is the sum of the parts' numbers of corners. None for other p, or if a part has
+        no finite set of corners.
         """
         counts = [part.corner_count for part in self.parts]
         known = [count for count in counts if count is not None]

@@ -1,8 +1,8 @@
-"""Types of record fields that accept more than they store, such as any exact number for a Fraction.
+"""Types of record fields that convert values: they accept any exact number and store a Fraction.
 
-A type checker has to know both types. pyright reads the accepted type from the converter, so these
-names are the stored types. mypy doesn't know converters, so it sees descriptors instead, and reads
-the accepted type from `__set__`.
+A type checker has to know both types, the accepted and the stored. pyright reads the accepted type
+from the converter, so these names are the stored types. mypy doesn't know converters, so it sees
+descriptors instead, and reads the accepted type from `__set__`.
 """
 
 MYPY = False  # only mypy takes a constant of this name for true

@@ -1,4 +1,4 @@
-"""The types that fields store, by the names in `for_mypy`."""
+"""The types that fields store, under the same names as in `for_mypy`."""
 
 from fractions import Fraction
 

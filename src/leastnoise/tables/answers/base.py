@@ -51,7 +51,7 @@ KEYS_CHECKED = (
     "Keys that nobody listed come from the data: they are distinct, in order and of the right form"
 )
 JOIN = "+"
-"""The separator between names of queries that share a draw. No name contains it."""
+"""The separator of query names in the label of a shared draw. No query's name contains it."""
 
 
 @final
@@ -61,17 +61,17 @@ class Topic(Enum):
     DRAW = auto()
     """The queries that share a draw."""
     KEPT = auto()
-    """The rounding of counts, and the choice of published groups by their published counts."""
+    """The rounding of counts, and groups that are published only if their noisy counts are high."""
     NOISE = auto()
     """The noise of a draw, compared with other noise."""
     DETAIL = auto()
-    """Details that a plan shows with the numbers of one part."""
+    """Details that a plan shows beside the numbers of one part."""
     WISH = auto()
     """An accuracy that the spec asks for."""
     VALUES = auto()
     """Quantiles: the meaning of their values and of their intervals."""
     PARTS = auto()
-    """Queries that count both persons and rows, as two parts."""
+    """Queries that count both persons and rows: each kind of count has noise of its own."""
     GROUPS = auto()
     """Groups that are not published, because of their noisy counts or by chance."""
     SELECTED = auto()
@@ -79,7 +79,7 @@ class Topic(Enum):
     WHOLE = auto()
     """Counts that are made whole numbers."""
     CHECKED = auto()
-    """The checks by `verify` of rows that depend on the data, and their limits."""
+    """The checks that `verify` can and can't make of rows whose presence depends on the data."""
     PAGE = auto()
     """Notes for readers of the published table."""
 
@@ -109,10 +109,10 @@ class Listing:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """The layouts of the exact integers that one draw reads.
+    """The layouts of the exact integers to which one draw adds noise.
 
-    Noise is added to these integers, or to sums of these. `cells` are layouts of listed groups;
-    `groups` are layouts of the groups that occur in the data.
+    Noise is added to these integers, or to sums of them. `cells` has the layouts of groups that the
+    spec lists. `groups` has the layouts of groups whose keys are read from the data.
     """
 
     cells: tuple[Layout, ...] = ()
@@ -124,11 +124,11 @@ class Reads:
 class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
-    `cells` has an array for each layout in `Reads.cells`. `groups` has, for each layout in
-    `Reads.groups`, a list of rows: public cell, keys and integers of a group. If the layout has
-    candidates of quantiles, a group has a row for each candidate. `drawn` has the tables that were
-    drawn before, by the labels of their parts. `memory` holds the running sums of a series with
-    running totals.
+    `cells` has an array for each layout in `Reads.cells`. `groups` has a list of rows for each
+    layout in `Reads.groups`: each row has a public cell, then the keys and the integers of a group.
+    For quantiles, a group has a row for each candidate value. `drawn` has the tables that earlier
+    draws of this release published, by the labels of their parts. `memory` holds the running sums
+    of a series with running totals.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -138,7 +138,7 @@ class Totals:
 
 
 class Error(Protocol):
-    """The error of a published number."""
+    """The expected error of a published statistic."""
 
     @property
     def statistic(self) -> str:
@@ -148,7 +148,7 @@ class Error(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePart(ABC):
-    """The plan of the columns that one draw gives to one published table; it holds no data.
+    """Columns of one published table that get noise from one draw: their plan, without data.
 
     `budget` is the part's share of the budget of the release, or of the whole series.
     """
@@ -171,7 +171,7 @@ class TablePart(ABC):
 
     @property
     def label(self) -> str:
-        """The name of the part, unique among all parts of a release."""
+        """The name of the part, unique in a release: the query's name, perhaps with a suffix."""
         return self.layout.label
 
     @property
@@ -186,7 +186,7 @@ class TablePart(ABC):
 
     @property
     def all_errors(self) -> Sequence[Error]:
-        """The error of each published number, the same in every cell."""
+        """The error of each published statistic; one error stands for all cells of the table."""
         return ()
 
     @property
@@ -215,7 +215,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """All sentences about this part; `names` has readers' names of statistics, by label."""
+        """All sentences about this part; `names` maps labels of statistics to names for readers."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class TablePart(ABC):
 
     @property
     def stated(self) -> Mapping[str, Ends]:
-        """The columns whose values follow from the noise alone, such as standard deviations."""
+        """Values of the columns that follow from the noise alone, such as `_std`, by column."""
         return {
             label: std
             for layout, noise in self.noisy
@@ -240,7 +240,7 @@ class TablePart(ABC):
 
     @property
     def may_state(self) -> Mapping[str, float]:
-        """Further columns like those in `stated`; releases by earlier versions may lack them."""
+        """Further columns and values as in `stated`; releases by earlier versions may lack them."""
         return {}
 
     def find_wrong(
@@ -256,7 +256,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def with_all_groups(self) -> TablePart:
-        """This part without the rules `min_count` and `top`, by which counts choose groups."""
+        """This part with all groups published: without the rules `min_count` and `top`."""
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
@@ -285,16 +285,16 @@ class Answered(Protocol):
 
     @property
     def split(self) -> Noise | None:
-        """The noise that meets the draw's share of the budget by itself.
+        """The noise that meets the draw's share of the budget by itself, before joint accounting.
 
-        None if the draw has exactly this noise, since joint accounting of all draws didn't make it
-        less.
+        Joint accounting of all draws may allow less noise. None if it didn't, so that the draw has
+        exactly the noise for its share.
         """
         ...
 
     @property
     def is_composed(self) -> bool:
-        """True if the noise is accounted for together with other draws."""
+        """True if privacy is proved for several draws together, this draw among them."""
         ...
 
     @property
@@ -363,9 +363,10 @@ class AloneInDraw(TablePart):
 class Offer:
     """Noise that was found and proved for one draw.
 
-    `index` is the index of the draw's first query. `split` is as in `Answered`. `known` holds
-    certificates that the search proved at the same share of the budget. `purely` finds purely
-    private noise (δ = 0) for the draw; it is called if the plan with `claims` can't be proved.
+    `index` is the index of the draw's first query. `claims` are its certificates. `split` is as in
+    `Answered`. `known` holds further certificates that the search proved at the same share of the
+    budget. `purely` finds purely private noise (δ = 0) for the draw; it is called if the plan with
+    `claims` can't be proved.
     """
 
     index: int
@@ -380,9 +381,9 @@ class Offer:
 class Reading:
     """The certificate of a release, proved or not, from which answers are read.
 
-    `splits` holds `Answered.split` of each draw, by the labels of the draw's queries. If it is
-    None, this noise is searched again. `known` holds certificates that were proved before, so that
-    nothing is proved twice.
+    `splits` holds `Answered.split` of each draw, by the labels of the draw's queries. If `splits`
+    is None, this noise is searched again. `known` holds certificates that were proved before, so
+    that nothing is proved twice.
     """
 
     certificate: PlanCertificate
@@ -391,7 +392,10 @@ class Reading:
 
 
 def expect_claim(claim: Claim, kind: type[SomeClaim], why: str) -> SomeClaim:
-    """Require a certificate of this kind. Raises CertificateRejected for another kind."""
+    """Return the claim if it is of this kind.
+
+    Otherwise raises CertificateRejected with the text `why`.
+    """
     if not isinstance(claim, kind):
         raise CertificateRejected(why)
     return claim
@@ -407,11 +411,11 @@ class Answer(Protocol):
 
     @property
     def shares_draws(self) -> bool:
-        """True if one draw may serve several of the queries."""
+        """True if one draw of noise may serve several of the queries."""
         ...
 
     def owns(self, name: str) -> bool:
-        """True if `name` is no query's label, but names a certificate of one of these queries."""
+        """True if `name` isn't a query's label, but names another certificate of these queries."""
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
@@ -424,7 +428,7 @@ class Answer(Protocol):
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Answered:
-        """The queries with these `labels`, with the noise that `claims` state.
+        """Read one draw: the queries with these `labels`, with the noise that `claims` state.
 
         Raises CertificateRejected if a claim states something the spec does not imply.
         """
@@ -438,16 +442,16 @@ class QueryKind(ABC):
     """
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset()
-    """The keys of a query that ask for this kind of sums of cells; see `Query.keys_of_sums`.
+    """The keys in a query's section that ask for these sums of cells: see `Query.keys_of_sums`.
 
     If all keys of two kinds are given, the kind with more keys answers the query.
     """
     why_no_rho: ClassVar[str] = "its noise isn't Gaussian"
-    """The reason why this kind's noise has no exact ρ, as the end of a sentence; "" if it has."""
+    """The reason why the noise has no exact ρ (zCDP), as the end of a sentence; "" if it has."""
     why_no_clipping: ClassVar[str] = ""
     """The reason why rows lost to a query's limits can't be counted; "" if they can."""
     why_no_sums: ClassVar[str] = ""
-    """The reason why this kind excludes tables of sums; "" if it leaves them to another kind."""
+    """The reason why such a query can't ask for tables of sums; "" if another kind allows them."""
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables that a query publishes, and of their files."""
@@ -459,8 +463,11 @@ class QueryKind(ABC):
 
     @abstractmethod
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layouts of each part of a query; `asked` has the components of each statistic."""
+        """The layouts of each part of a query.
+
+        `asked` has the integers that each statistic needs.
+        """
 
     @abstractmethod
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
-        """The answers to queries of this kind, without their quantiles."""
+        """The answers to queries of this kind; answers to their quantiles are listed elsewhere."""

@@ -29,8 +29,9 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The columns of a table as floats; NaN for a field that is no number.
 
-    In JSON, null stands for ±∞ (see `values_as_read`). Null is read as ±∞ only in the columns of a
-    statistic that nothing public bounds, since no other published number is infinite.
+    In JSON, null stands for ±∞ (see `values_as_read`). Null is read as ±∞ only for a statistic
+    without public bounds. For any other statistic it becomes NaN, since none of its numbers is
+    infinite.
     """
     open_ends = {
         f"{asked.label}{suffix}": end
@@ -51,7 +52,7 @@ def numbers_of(
 
 
 def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
-    """The columns `_std` that follow from the noise alone, by name: one number, or one per cell."""
+    """The `_std` columns that follow from the noise alone, by name: one number, or one per cell."""
     deviations = {
         f"{asked.label}_std": asked.stated_std(ingredients)
         for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)
@@ -65,7 +66,7 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """The first fault of one part's columns, as the end of a sentence; None without a fault."""
+    """The first fault of one part's columns, as the end of a sentence; None if all are right."""
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why
@@ -74,9 +75,9 @@ def find_wrong(
 
 
 def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
-    """The fault of the first column with numbers that aren't rounded or clamped as the spec says.
+    """Find the first column with numbers that aren't rounded or clamped as the spec says.
 
-    None if no column has such numbers.
+    Returns the fault as the end of a sentence, or None if there is no such column.
     """
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
@@ -120,7 +121,7 @@ def _is_whole(number: float, multiple: int) -> bool:
 def wrong_number(
     layout: Layout, columns: Mapping[str, Sequence[float]], noise: Sequence[NoiseError]
 ) -> str | None:
-    """The label of a number that contradicts the noise or its cell's other numbers, or None.
+    """The label of a number that contradicts the noise or the other numbers of its cell, or None.
 
     A value and its noise determine the other columns of its statistic. They also bound statistics
     that are computed from the same numbers, such as a mean and its count.

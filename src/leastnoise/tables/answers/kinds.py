@@ -55,7 +55,7 @@ _RANKS = "quantiles are chosen by a mechanism whose noise isn't Gaussian"
 
 
 def kind_of(parsed: ParsedQuery) -> QueryKind:
-    """The kind of a query, which answers everything except quantiles."""
+    """The kind of a query. It answers all statistics of the query except quantiles."""
     spec, query = parsed.spec, parsed.query
     if spec.series is not None and spec.series.totals:
         return SERIES
@@ -109,7 +109,7 @@ def why_no_clipping(parsed: ParsedQuery) -> str:
 
 
 def why_no_rho(parsed: ParsedQuery) -> str:
-    """The reason why not all noise of a query can be Gaussian; "" if it can."""
+    """The reason why some noise of a query isn't Gaussian, so that ρ isn't exact; "" if all is."""
     return _RANKS if parsed.quantiles else kind_of(parsed).why_no_rho
 
 
@@ -120,10 +120,10 @@ def file_names(parsed: ParsedQuery) -> list[str]:
 
 
 def lay_out_query(parsed: ParsedQuery) -> Parts:
-    """The layouts of each part of a query: alternatives, one for each bounding of a unit.
+    """The layouts of each part of a query: one for each known bound on what a unit can change.
 
-    All layouts of a part have the same cells. A query of quantiles alone has no part here: see
-    `lay_out_ranks`. Raises LayoutError if a part has no layout.
+    All layouts of a part have the same cells. A query that asks for quantiles only has no part
+    here: see `lay_out_ranks`. Raises LayoutError if a part has no layout.
     """
     spec = parsed.spec
     by_row = spec.privacy.by_row

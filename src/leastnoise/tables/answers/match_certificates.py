@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_answers(layouts: SpecLayout) -> list[Answer]:
-    """The answers to all queries of a spec; the answers that share draws come first."""
+    """The answers to all queries of a spec; answers whose queries may share draws come first."""
     queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
     parsed_queries = parse_queries(layouts.spec)
@@ -64,7 +64,10 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
 def _by_draw(
     answers: Sequence[Answer], by_label: Mapping[str, Answer], certificate: PlanCertificate
 ) -> list[tuple[list[str], Named]]:
-    """The labels and the certificates of each draw; a draw may have several certificates."""
+    """Group the certificates by draw.
+
+    Each item has the draw's labels and its named certificates.
+    """
     draws: list[tuple[list[str], Named]] = []
     for name, claim in certificate.draws:
         owners = [] if name in by_label else [answer for answer in answers if answer.owns(name)]

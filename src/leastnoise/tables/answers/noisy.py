@@ -99,7 +99,7 @@ class NoisyPart(TablePart):
 
     section: ClassVar[str] = "noisy_parts"
     has_coordinates: ClassVar[bool] = True
-    """True if each component of a row is one coordinate of the draw, whose law is known."""
+    """True if each number of a row is one coordinate of the draw, with a known distribution."""
     hides_groups: ClassVar[bool] = False
     """True if noise decides which groups are published."""
 
@@ -110,7 +110,10 @@ class NoisyPart(TablePart):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the draw; among several, the certificate that spends the most."""
+        """The certificate of the draw.
+
+        If there are several, the certificate that spends the most.
+        """
         return self.answered.certificate
 
     @property
@@ -151,7 +154,7 @@ class NoisyPart(TablePart):
 
     @abstractmethod
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        """Compute `noise_errors`; that property caches the result, since this method is slow."""
+        """Compute the value of `noise_errors`, which caches it, since this method is slow."""
 
     @property
     def dimension(self) -> int:
@@ -160,9 +163,9 @@ class NoisyPart(TablePart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift of the part's coordinates by one unit.
+        """Alternative sensitivities of the coordinates to which noise is added.
 
-        These are the coordinates that noise is added to.
+        Each of them bounds how far one unit can shift these coordinates.
         """
         return self.layout.sensitivities
 
@@ -194,8 +197,8 @@ class NoisyPart(TablePart):
     def errors(self) -> tuple[ExpectedError, ...]:
         """The expected error of each statistic; a mean has an error for each assumed group size.
 
-        If cells have different errors, as for running sums, the standard deviation is the root
-        mean square over the cells, and the half-width the largest.
+        Cells may have different errors, as for running sums. Then the standard deviation is the
+        root mean square over the cells, and the half-width is the largest.
         """
         return expected_errors(self.layout, self.noise_errors, self.baselines)
 
@@ -210,7 +213,7 @@ class NoisyPart(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """The number of rows in a cell up to which rounding is negligible: see `rounded_rows`.
+        """The most rows in a cell for which rounding is negligible: see `rounded_rows`.
 
         None if no values are summed.
         """
@@ -239,7 +242,10 @@ class NoisyPart(TablePart):
 
     @property
     def why_no_difference(self) -> str | None:
-        """The reason that differences are biased, if noise chooses groups; None otherwise."""
+        """The reason why differences of two releases are biased; None if they aren't.
+
+        They are biased if noisy counts decide which groups or cells are published.
+        """
         chosen = self.layout.decides or self.layout.suppressed_below is not None
         return BIASED if self.hides_groups or chosen else None
 
@@ -355,7 +361,7 @@ class NoisyPart(TablePart):
         }
 
     def with_all_groups(self) -> NoisyPart:
-        """This part without the rules `min_count` and `top`, by which counts choose groups."""
+        """This part with all groups published: without the rules `min_count` and `top`."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
@@ -394,7 +400,10 @@ class NoisyAnswer(ABC):
         """Draw the noise, and return a table for each part. No other method sees data."""
 
     def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (the default)
-        """Accept any tables, since nothing links them. Some subclasses override this."""
+        """Accept any tables, since no table has to agree with another.
+
+        Some subclasses override this.
+        """
 
     @property
     def stage(self) -> str:
@@ -420,7 +429,7 @@ def check_draw(
     *,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless `drawn` is about one draw of noise for these layouts.
+    """Raise CertificateRejected unless `drawn` certifies one draw of noise for these layouts.
 
     The draw has to spend this `share` of the budget. `where` begins the message.
     """
@@ -456,7 +465,7 @@ def half_width(error: ExpectedError) -> str:
 
 
 def bounds_of_error(spec: Spec, asked: AnyStatistic) -> str:
-    """A remark after a statistic whose error is shown for the widest bounds; "" for any other."""
+    """A remark that a statistic's error is shown for the widest possible bounds; "" if it isn't."""
     return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 
 

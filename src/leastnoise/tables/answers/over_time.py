@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class OverTime(ABC):
-    """An answer to a query with running totals: one draw, of which each release reveals a part.
+    """An answer to a query with running totals: one draw for a whole series.
+
+    Each release publishes a part of it.
 
     Each release passes its `RunningSums` to the next release.
     """

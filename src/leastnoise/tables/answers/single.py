@@ -35,7 +35,7 @@ class OfOneQuery(ABC):
 
     @property
     def layout(self) -> Layout:
-        """The query's first layout. If it has more layouts, they bound a unit in other ways."""
+        """The query's first layout. Its other layouts differ only in how they bound a unit."""
         return self.query.layouts[0]
 
     @property
@@ -50,13 +50,13 @@ class OfOneQuery(ABC):
 
     @property
     def share_of_one(self) -> Budget:
-        """The query's share of the budget for one release: an equal part of `share`."""
+        """The part of `share` for one release; all releases have equal parts."""
         return self.share.share(Fraction(1, self.releases))
 
     def owns(self, name: str) -> bool:
-        """True if `name` isn't the query's label, but names one of its certificates.
+        """True if `name` isn't the query's label, but names a further certificate of the query.
 
-        Here it never is: the only certificate has the label as its name. Some subclasses override
-        this.
+        Always False here, where a query has one certificate, named by its label. Some subclasses
+        override this.
         """
         return False

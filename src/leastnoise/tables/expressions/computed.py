@@ -16,7 +16,10 @@ Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
 """The purpose of a cast: "u" identifies a unit, "k" is a key of a group, "v" is a value."""
 INPUT_CASTS: Mapping[Type, str] = {"float": "v", "date": "d", "timestamp": "s", "instant": "s"}
-"""The cast that expressions read, by a column's type: "d" gives days, "s" seconds, and else "k"."""
+"""The prefix of the cast that expressions read, by type: "d" has days and "s" seconds.
+
+All other types use "k".
+"""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",
@@ -31,13 +34,13 @@ COLUMN_TYPES: Mapping[Type, ColumnType] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class Computed:
-    """Expressions over the columns of a source: derived `columns` and `filters`, by name."""
+    """Expressions that an engine computes: derived `columns` and `filters`, both by name."""
 
     columns: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
     filters: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
 
     def select(self, used: Collection[str]) -> Computed:
-        """The `used` derived columns and all filters, as expressions over source columns alone."""
+        """The same filters, with only the `used` derived columns."""
         kept = {name: expression for name, expression in self.columns.items() if name in used}
         return Computed(columns=kept, filters=self.filters)
 
@@ -53,13 +56,16 @@ class Computed:
 
     @property
     def inputs(self) -> tuple[ColumnRef, ...]:
-        """The columns of the source that the expressions use, once for each type they use."""
+        """The source's columns that the expressions use; one entry for each type of use."""
         nodes = (node for expression in self.expressions for node in walk(expression))
         return tuple(dict.fromkeys(node for node in nodes if isinstance(node, ColumnRef)))
 
     @property
     def unit(self) -> str:
-        """The source's column that identifies units, named after `over` in expressions, or ""."""
+        """The source's column that stands after `over` in the expressions, the unit.
+
+        "" without any.
+        """
         return next((name for expression in self.expressions for name in units_of(expression)), "")
 
 
@@ -75,9 +81,9 @@ def compute(
     """Read the expressions of a spec over columns of these `types`.
 
     `derive` has expressions by the names of their columns, which later expressions may use.
-    `filters` has, by the key in the spec, the name of a filter in layouts and its expression.
-    `unreadable` has the reason why a column can't be used. Returns the expressions, and each
-    problem with its key.
+    `filters` is keyed by the filter's key in the spec, and has its name in layouts and its
+    expression. `unreadable` has the reasons why columns can't be used. Returns the expressions, and
+    each problem with its key.
     """
     # sqlglot takes 0.1 s to import
     from leastnoise.tables.expressions.language import check_size, parse  # noqa: PLC0415

@@ -163,8 +163,8 @@ def _int(operator: str, *arguments: Expression) -> Call:
 def _months_between(start: Expression, end: Expression) -> Expression:
     """The completed months from start to end; a month ends on the start's day of the month.
 
-    If the month has no such day, it ends on the first of the next month: from 31 January, the first
-    month is completed on 1 March. If `end` is before `start`, the number is minus the number of
+    If a month has no such day, it ends on the first of the next month: from 31 January, the first
+    month is completed on 1 March. If `end` is before `start`, the result is minus the number of
     months from `end` to `start`.
     """
     months = [_int("+", _int("*", _int("year", day), _whole(12)), _int("month", day))
@@ -220,7 +220,7 @@ def _timestamp(text: Expression) -> Expression:
 
 
 def _time_part(word: str) -> Callable[[Expression], Expression]:
-    """A function that gives the hour, minute or second of a timestamp, as simpler calls."""
+    """A function that rewrites the hour, minute or second of a timestamp as simpler calls."""
     size, cycle = _SECONDS[word], {"hour": 24, "minute": 60, "second": 60}[word]
 
     def lower(timestamp: Expression) -> Expression:
@@ -241,4 +241,4 @@ LOWERED: Mapping[str, Callable[..., Expression]] = {
     **{f"{unit}s between": _time_between(size) for unit, size in _SECONDS.items()},
     **{word: _time_part(word) for word in _SECONDS},
 }
-"""Calls that are rewritten as other calls, each with the function that rewrites it."""
+"""Functions that rewrite a call as simpler calls, by the call's operator."""

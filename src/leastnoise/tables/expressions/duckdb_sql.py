@@ -44,7 +44,7 @@ _FITS = (
     "(strlen({0}) - strlen(replace({0}, {1}, ''))) * (strlen({2}) - strlen({1})) "
     f"<= ({MAX_TEXT} - strlen({{0}})) * strlen({{1}})"
 )
-"""The condition that the result of `replace` is not too long for a text, tested in advance."""
+"""An SQL condition: the result of `replace` isn't too long, tested before it is computed."""
 _FORMS: Mapping[str, str] = {
     "not": "NOT {0}",
     "is null": "{0} IS NULL",
@@ -86,11 +86,12 @@ _FORMS: Mapping[str, str] = {
 
 @final
 class SqlColumns:
-    """SQL of several expressions over one table, whose column names in SQL are `columns`.
+    """SQL of several expressions over one table; `columns` has the table's column names in SQL.
 
-    `unit` is the column of the unit, and `ties` are all columns that a release reads: see
-    `over_unit`. `wrap` adds the expressions to a query, level by level. `parameters` are bound to
-    the query. `names` are the expressions' columns in its result.
+    `unit` is the column of the unit. `ties` are all columns that a release reads, which break ties
+    between rows: see `over_unit`. `wrap` adds the expressions to a query, level by level.
+    `parameters` are values bound to the query. `names` are the names of the expressions' columns in
+    the result.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ def _float(node: Call, first: str, second: str) -> str:
 
 
 def _step(_: Call, value: str, *steps: str) -> str:
-    """SQL of a step function of `value`, as a binary search among its thresholds."""
+    """SQL of a step function of `value`, as nested CASEs that bisect its thresholds."""
     if len(steps) == 1:
         return steps[0]
     middle = len(steps) // 4 * 2 + 1
@@ -190,9 +191,9 @@ def _step(_: Call, value: str, *steps: str) -> str:
 
 
 def _join(_: Call, *values: str) -> str:
-    """SQL of the texts joined; NULL if the result is too long for a text.
+    """SQL of joined texts; NULL if the result would be too long for a text.
 
-    The first text becomes NULL in that case, and so does the result.
+    In that case the first text is replaced by NULL, which makes the result NULL.
     """
     length = " + ".join(f"strlen({value})" for value in values)
     first = f"CASE WHEN {length} <= {MAX_TEXT} THEN {values[0]} END"
@@ -204,11 +205,7 @@ def _like(node: Call, value: str) -> str:
 
 
 def _arithmetic(node: Call, first: str, second: str) -> str:
-    """SQL of an arithmetic result: NULL if it isn't finite, or a whole number beyond 2^53.
-
-    If float64 rounds a whole result to 2^53, the exact result is 2^53 or 2^53 + 1. Only 2^53 is
-    even, so the parity of the operands decides.
-    """
+    """SQL of arithmetic: NULL if the result isn't finite, or is a whole number beyond 2^53."""
     result = f"{first} {node.operator} {second}"
     defined = f"isfinite({result})"
     if node.type == "int":
@@ -232,11 +229,11 @@ _BUILDERS: Mapping[str, Callable[..., str]] = {
     "||": _join,
     "like": _like,
 }
-"""Functions that give the SQL of a call from the call and the SQL of its arguments."""
+"""By operator: functions that build the SQL of a call from the SQL of its arguments."""
 
 
 def from_casts(kind: Type, number: int) -> str:
-    """SQL of column `number` as expressions use it, from its casts (see `casts.casts_by_use`).
+    """SQL of column `number` for expressions, computed from its casts: see `casts.casts_by_use`.
 
     Whole numbers beyond 2^53 become NULL before float64 could round them.
     """

@@ -43,7 +43,7 @@ _LOG_TERMS, _EXP_TERMS = 11, 14
 _MOST_EXP, _LEAST_EXP = 710.0, -708.0
 """Above the first, exp is too large for float64; below the second its result is 0."""
 _LARGE = 2.0**64
-"""For exponents y from this size on, |y ln x| > 710, since |ln x| ≥ 2^-53 for x ≠ 1."""
+"""For |y| from this size on, |y ln x| > 710, since |ln x| ≥ 2^-53 for x ≠ 1: see `_MOST_EXP`."""
 
 
 def _function(node: Parsed, read: Read) -> Expression:
@@ -206,7 +206,7 @@ def _raise_to(value: Expression, exponent: Expression) -> Expression:
 def _product(value: Expression, factors: int) -> Expression:
     """The power of a value with a whole exponent `factors`, by repeated squaring.
 
-    It follows the bits of `factors` after the first.
+    The squarings follow the binary digits of `factors` after the first.
     """
     if factors == 0:
         return _case(Call("is null", (value,), "bool"), _NULL, _ONE)

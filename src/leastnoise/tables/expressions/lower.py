@@ -1,4 +1,4 @@
-"""Calls that no engine computes itself, written as simpler calls, so that all engines agree."""
+"""Rewrite calls that no engine computes as simpler calls, so that all engines agree."""
 
 from __future__ import annotations
 

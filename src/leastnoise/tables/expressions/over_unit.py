@@ -1,11 +1,11 @@
 """Values over all rows of one unit, such as the number of a person's visits.
 
-They depend on the rows of that unit alone, so a person who is added, removed or replaced changes
-only values of their own rows. Rows without a unit have no value; no query counts them.
+Such values depend on the rows of one unit alone, so a person who is added, removed or replaced
+changes only values in their own rows. Rows without a unit have no value; no query counts them.
 
 An engine only computes five aggregates and row numbers; `read_over_unit` builds the other functions
-from these. Each is a function of the set of a unit's rows, whatever their order. The first argument
-of each call is the unit.
+from these. Each function depends on the set of a unit's rows, not on their order. The first
+argument of each call is the unit.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ COUNT, COUNT_DISTINCT, SUM = "count over", "count distinct over", "sum over"
 MIN, MAX = "min over", "max over"
 NUMBER, NUMBER_BACK = "number over", "number back over"
 _AGGREGATES = (COUNT, COUNT_DISTINCT, SUM, MIN, MAX)
-"""Functions that have one value in all rows of a unit."""
+"""Functions that have the same value in all rows of a unit."""
 _NUMBERS = (NUMBER, NUMBER_BACK)
 OVER_UNIT = (*_AGGREGATES, *_NUMBERS)
 _WIDE = "decimal(28,0)"
-"""Spark's type of the terms of a sum; sums have 38 digits, which 10^22 terms can't exceed."""
+"""Spark's type for the terms of a sum; its sums have 38 digits, enough for 10^10 terms."""
 
 
 def units_of(expression: Expression) -> tuple[str, ...]:
-    """The names after `over` in an expression."""
+    """The names of the columns that stand after `over` in an expression."""
     return tuple(node.name for node in walk(expression) if isinstance(node, UnitColumn))
 
 
 def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> bool:
-    """True if all rows of a unit have the same value; `known` answers this for a column's name.
+    """True if the expression has the same value in all rows of a unit.
+
+    `known` answers this for a column, given its name.
 
     >>> from leastnoise.tables.expressions.language import parse
     >>> constant_per_unit(parse("month(min(day) over person)"), lambda name: False)

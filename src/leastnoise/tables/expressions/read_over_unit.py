@@ -104,7 +104,7 @@ def _unit(node: Parsed) -> UnitColumn:
 def _arguments(
     function: Parsed, word: str, read: Read
 ) -> tuple[Expression | None, tuple[Expression, ...]]:
-    """The argument of a function, None without one, and the columns after `by =`."""
+    """Split a function's arguments: its only value (or None), and the columns after `by =`."""
     check_arguments(function, "this", "expression", "expressions", "count", "big_int")
     listed = [function.this, *(function.args.get("expressions") or [])]
     listed += [function.args.get("expression"), function.args.get("count")]
@@ -124,7 +124,7 @@ def _arguments(
 
 
 def _keys(argument: Parsed) -> Sequence[Parsed]:
-    """The columns after `by =`; empty for another argument."""
+    """The columns after `by =`; empty if the argument isn't of this form."""
     if not isinstance(argument, exp.EQ) or not isinstance(argument.this, exp.Column):
         return ()
     if argument.this.name.lower() != "by":
@@ -164,11 +164,11 @@ def _comparable(value: Expression) -> Expression:
 def _value_at_end(
     unit: UnitColumn, value: Expression | None, order: Sequence[Expression], *, last: bool
 ) -> Expression:
-    """The value in the first row of a unit, or in the last, by `order`.
+    """The value in the first row of a unit in the given `order`; with `last`, in the last row.
 
-    If several rows come first in this order, the smallest value counts (for the last, the largest),
-    so that the result is a function of the set of rows. A row takes part only if no column of
-    `order` is missing in it.
+    If several rows are first, the result is the smallest of their values (for the last, the
+    largest). So it depends only on the set of rows. Rows with a missing value in a column of
+    `order` are ignored.
     """
     if value is None:
         raise TypeError("the arguments were checked")

@@ -55,11 +55,11 @@ _DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
 @final
 class SparkColumns:
-    """Several expressions over one frame, whose column names are `columns`.
+    """Several expressions over one frame; `columns` has the names of the frame's columns.
 
     `functions` is Spark's module of functions, classic or Connect. `unit` and `ties` are columns as
     in `duckdb_sql.SqlColumns`. `wrap` adds the expressions to a frame, level by level; `values` are
-    their columns in its result.
+    the expressions' columns in the result.
     """
 
     def __init__(

@@ -116,12 +116,12 @@ READERS: Mapping[type[Parsed], Callable[[Parsed, Read], Expression]] = {
 
 
 def pattern_of(like: str, *, atomic: bool) -> str:
-    r"""The regular expression for a pattern of `like`, to be matched with the whole text.
+    r"""Convert a pattern of `like` to a regular expression, to be matched with the whole text.
 
-    `%` stands for any letters and `_` for one letter; nothing escapes them. `atomic` uses atomic
-    groups, which Java needs against backtracking, and RE2 lacks: a part between two `%` stays where
-    it fits first. A later position never helps, because all parts have a fixed length. So the time
-    is linear in the text.
+    `%` stands for any letters and `_` for one letter; nothing escapes them. With `atomic` it has
+    atomic groups, which Java needs against backtracking, and RE2 lacks. Then a part between two `%`
+    is matched only at the first position that fits. A later position never helps, because all parts
+    have a fixed length. So the time is linear in the text.
 
     >>> pattern_of("a_%b", atomic=False)
     'a[\\s\\S][\\s\\S]*?b'

@@ -1,8 +1,9 @@
 """Expressions as trees whose nodes all have a type, so that no row can make an expression fail.
 
-Types are checked where values meet. Numbers are float64. Arithmetic follows IEEE 754, but a result
-that isn't finite is NULL. A whole number is at most 2^53 in size, and NULL beyond, so that
-float64 holds it exactly. Texts are compared by their bytes. NULL is as in SQL: three truth values.
+Types are checked wherever values are combined. Numbers are float64. Arithmetic follows IEEE 754,
+but a result that isn't finite is NULL. A whole number is at most 2^53 in size, and NULL beyond, so
+that float64 represents it exactly. Texts are compared by their bytes. NULL behaves as in SQL, with
+three truth values.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ Value = int | float | str | bool | date | None
 LARGEST_INT = MAX_COUNT
 LARGEST_FLOAT = sys.float_info.max
 ROUNDED_BELOW = 2.0**52
-"""Below this number float64 still has halves; from here on every number is whole."""
+"""Float64 has numbers with a half only below this number; from here on, all are whole."""
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = UPPER.lower()
-"""The letters that lower and upper change: engines disagree about all others."""
+"""The letters that `lower` and `upper` change; engines disagree about other letters."""
 
 
 @final
@@ -103,13 +104,13 @@ Expression = ColumnRef | UnitColumn | Constant | Call
 INLINE = ("f+", "f-", "f*", "f/", "step")
 """Operators of float64 that engines write inside of the call that uses them.
 
-`f+` and the like follow IEEE 754, for results that are known to be finite. `step` takes x, a
-first value, then thresholds in ascending order, each with the value from there on.
+`f+`, `f-`, `f*` and `f/` follow IEEE 754, for results that are known to be finite. `step` takes x,
+a first value, then thresholds in ascending order, each with the value from there on.
 """
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """Yield every node once, arguments before the calls that use them."""
+    """Yield every node once, the arguments of a call before the call."""
     seen: set[Expression] = set()
 
     def visit(node: Expression) -> Iterator[Expression]:
@@ -124,10 +125,10 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def levels_of(expressions: Iterable[Expression]) -> list[list[Call]]:
-    """All calls in levels: a call uses only columns, constants and calls of earlier levels.
+    """Sort all calls into levels: a call uses only columns, constants and earlier levels.
 
-    So an engine computes each call once, however often it is used. Calls of `INLINE` operators are
-    left out, because they are a part of the calls that use them.
+    So an engine computes each call once, even if it is used often. Calls of `INLINE` operators are
+    left out, because they are written inside the calls that use them.
     """
     level_of: dict[Expression, int] = {}
     levels: list[list[Call]] = []
@@ -174,9 +175,9 @@ ZONED = (
 
 
 def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
-    """Give values that are compared with each other one type; raises ValueError if they can't be.
+    """Give compared values one common type; raise ValueError if that is impossible.
 
-    Beside a date, a constant text is read as a date.
+    If one of them is a date, constant texts are read as dates.
     """
     dates = any(value.type == "date" for value in values)
     parsed = tuple(
@@ -190,7 +191,7 @@ def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
 
 
 def type_of(values: Sequence[Expression], word: str = "") -> Type:
-    """The common type of several values; raises ValueError without one, or for timestamps."""
+    """The common type of several values; raises ValueError for unlike types and timestamps."""
     types: list[Type] = [value.type for value in values if value.type != "null"]
     if "timestamp" in types:
         raise ValueError(STAMPED)
@@ -219,7 +220,7 @@ _NAMES: Mapping[Type, str] = {
 
 
 def as_number(value: Expression, word: str) -> Expression:
-    """Convert a value to a number, true to 1; raises ValueError for other types."""
+    """Convert a value to a number; true becomes 1. Raises ValueError for other types."""
     if value.type == "bool":
         unit, zero = Constant(1, "int"), Constant(0, "int")
         untrue = Call("not", (value,), "bool")
@@ -228,7 +229,10 @@ def as_number(value: Expression, word: str) -> Expression:
 
 
 def as_type(value: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
-    """Return the value, or the date of a timestamp; raises ValueError if no `wanted` type fits."""
+    """Return a value of a `wanted` type; if dates are, a timestamp becomes its date.
+
+    Raises ValueError for any other type. `word` names the function, and `hint` ends the message.
+    """
     value = as_stored(value) if "date" in wanted else value
     if value.type in wanted or value.type == "null":
         return value
@@ -239,7 +243,7 @@ def as_type(value: Expression, wanted: Sequence[Type], word: str, *, hint: str =
 
 
 def as_stored(value: Expression) -> Expression:
-    """The date of a timestamp; any other value as it is."""
+    """Convert a timestamp to its date; return any other value unchanged."""
     if value.type != "timestamp":
         return value
     if isinstance(value, ColumnRef):

@@ -1,4 +1,4 @@
-"""Detect groups by calendar year and ISO week together: an ISO week may belong to another year."""
+"""Detect groups by both calendar year and ISO week; such a week may overlap two years."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ _INSTEAD: Mapping[type[Parsed], str] = {
     exp.Escape: "like takes no escape here. Compare the letter by left, right or substr.",
     exp.ILike: "ilike takes other letters as equal in each engine. Write lower(x) like 'a%'.",
 }
-"""Words that are refused, each with a message on what to write instead."""
+"""Refused words of SQL, each with a message that names an alternative."""
 
 
 def explain_window(function: object, known: Collection[str]) -> str:
@@ -117,6 +117,6 @@ def explain_unknown(word: str, *, hinted: bool = True) -> str:
 
 
 def _name_of(node: object) -> str:
-    """The name of a node of sqlglot's tree in errors: its class in words."""
+    """The name of a node of sqlglot's tree for messages: its class, split into words."""
     name = type(node).__name__
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

@@ -33,7 +33,7 @@ _UTC = "UTC"
 
 
 def _at_time_zone(node: Parsed, read: Read) -> Expression:
-    """Convert an instant to a timestamp on the zone's clock, or a UTC timestamp to an instant."""
+    """Convert an instant to a timestamp on a zone's clock, or a timestamp in UTC to an instant."""
     check_arguments(node, "this", "zone")
     value, zone = read(node.this), read(node.args["zone"])
     if not isinstance(zone, Constant) or not isinstance(zone.value, str):

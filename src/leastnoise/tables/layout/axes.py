@@ -28,21 +28,24 @@ class Axis(ABC):
     column: str
 
     note: ClassVar[str] = ""
-    """A remark that a page puts after the column's name in its list of columns."""
+    """A remark on the column, for a page's list of columns."""
     limit: ClassVar[str] = ""
-    """The limit of one unit in words that follow its name; "" to use the bounding's words."""
+    """A phrase for the limit of one unit, after the unit's name.
+
+    "" to use the bounding's phrase.
+    """
     adds_cells: ClassVar[bool] = False
     """True if each group is a sum of several cells."""
 
     @property
     @abstractmethod
     def cells(self) -> int:
-        """Number of groups."""
+        """The number of groups."""
 
     @property
     @abstractmethod
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that name the groups, with one value for each group."""
+        """The columns of the result that name the groups: a value for each group."""
 
     @property
     def summed_cells(self) -> int:
@@ -51,14 +54,14 @@ class Axis(ABC):
 
     @property
     def groups(self) -> int | None:
-        """Number of groups, or None if the spec doesn't list them."""
+        """The number of groups; None if the spec doesn't list them."""
         return self.cells
 
     @property
     def dropped(self) -> str:
-        """The values whose rows the axis leaves out, in words such as "below 0 or missing".
+        """A phrase for the values whose rows are in no group, such as "below 0 or missing".
 
-        "" if other sentences name them.
+        "" if there are no such values, or if other sentences name them.
         """
         return ""
 
@@ -66,10 +69,10 @@ class Axis(ABC):
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeyColumn(Axis):
-    """A column that rows are grouped by, and its public values.
+    """A column by whose public values rows are grouped.
 
-    `levels` has, for each level of a published hierarchy, its name and, for each of the `values`,
-    the value of the level to which it belongs.
+    If a hierarchy of the values is published, `levels` has its levels. Each has a name, and for
+    each of the `values` the value of the level to which it belongs.
     """
 
     values: tuple[Key, ...]
@@ -91,7 +94,7 @@ class KeyColumn(Axis):
 class Bins(Axis):
     """A column and the increasing edges of its bins [a, b), where the last bin is closed.
 
-    `missing` is the number by which a missing value counts; if None, such rows are left out.
+    A missing value counts as the number `missing`. If that is None, its row is left out.
     """
 
     edges: tuple[Edge, ...]
@@ -110,7 +113,10 @@ class Bins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The values in no bin, in words such as "below 0 or missing"; "" without such values."""
+        """A phrase for the values in no bin, such as "below 0 or missing".
+
+        "" if all are in a bin.
+        """
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []
@@ -146,14 +152,14 @@ class RunningBins(Axis):
 
     @property
     def dropped(self) -> str:
-        """The values in no bin, in words."""
+        """A phrase for the values in no bin, such as "below 0 or missing"."""
         return self.bins.dropped
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Unlisted(Axis):
-    """A column that rows are grouped by, whose values the spec doesn't list.
+    """A column by which rows are grouped, and whose values the spec doesn't list.
 
     `kind` is its type, or None if the spec doesn't give it. A text has at most `longest` bytes.
     """
@@ -165,7 +171,7 @@ class Unlisted(Axis):
 
     @property
     def cells(self) -> int:
-        """One cell: each group has a draw of noise of its own, and all groups have the same law."""
+        """1: each group has a draw of noise of its own, with the same law for all groups."""
         return 1
 
     @property
@@ -184,8 +190,8 @@ class Unlisted(Axis):
 class Nearest(Axis):
     """A column whose values are counted at the nearest of the candidates `values`, for quantiles.
 
-    A value halfway between two candidates counts at the larger. `missing` is the number by which a
-    missing value counts; if None, such rows are left out. Published tables don't have this column.
+    A value halfway between two candidates counts at the larger. A missing value counts as the
+    number `missing`. If that is None, its row is left out. Published tables don't have this column.
     """
 
     values: tuple[Fraction, ...]
@@ -198,7 +204,10 @@ class Nearest(Axis):
 
     @property
     def edges(self) -> list[float]:
-        """The middles of neighbouring candidates, from which values count at the larger one."""
+        """The middles between neighbouring candidates.
+
+        A value there counts at the larger candidate.
+        """
         return [float((low + high) / 2) for low, high in pairwise(self.values)]
 
     @property

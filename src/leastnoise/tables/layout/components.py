@@ -1,4 +1,4 @@
-"""The components that statistics sum: centred values, and counts with and without a value."""
+"""The components that statistics sum: centred values, and counts with or without a value."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def center_sums(
 ) -> list[tuple[Component, ...]]:
     """Choose the components of each statistic, with sums centred where that needs less noise.
 
-    A row moves the count by 1, and the centred value, in units of the radius of its bounds, by at
-    most 1 in either direction. So it can reach every corner of the box that hides both. A value
-    counted from 0 reaches only two edges of its box, so part of that box is wasted. For values in
-    [0, B], a sum computed from the count and a centred sum has a std of √2·B/ε. A sum from 0 has a
-    std of 2·B/ε. A replaced row moves a centred value by up to 2. It moves an uncentred value ≥ 0
-    by up to 1 only. So values that are never negative are then summed from 0, unless a mean sums
-    them centred anyway. With `min_count` or `top` no sum is centred, because noise that chooses the
-    published groups would bias it. Nor is a sum that a ratio uses, or a sum of a query whose limits
-    are norms (`in_norm`).
+    A row moves the count by 1. It moves the centred value by at most 1 in either direction, in
+    units of the radius of its bounds. So a row can reach every corner of the box that contains both
+    shifts. With a value counted from 0, a row reaches only two edges of that box, so that part of
+    it is wasted. For values in [0, B], a sum computed from the count and a centred sum has a std of
+    √2·B/ε. A sum from 0 has a std of 2·B/ε. A replaced row moves a centred value by up to 2. It
+    moves an uncentred value ≥ 0 by up to 1 only. So values that are never negative are then summed
+    from 0, unless a mean sums them centred anyway. With `min_count` or `top` no sum is centred,
+    because noise that chooses the published groups would bias it. Nor is a sum that a ratio uses,
+    or a sum of a query whose limits are norms (`in_norm`).
     """
     needs = [components for _, components in asked]
     summed = {statistic for components in needs for statistic in components}
@@ -72,21 +72,21 @@ def split_row_count(  # noqa: PLR0917 (one call)
 ) -> list[tuple[Component, ...]] | None:
     """Split the count of all rows into rows with and without a value; None if that can't help.
 
-    Let q numbers of a cell be about the values of one column: their count c, and sums. Let m be the
-    number of rows without a value, and w the root √q, rounded down to a multiple of 2^−8.
+    Let q numbers of a cell be about the values of one column: their count c, and their sums. Let m
+    be the number of rows without a value, and w the root √q, rounded down to a multiple of 2^−8.
 
     A row moves the q numbers, each by up to 1, or m by 1, and never both. The count of all rows is
     c + m. So the body of a cell is the hull of a box of q numbers and a segment, instead of a box
-    of q + 1 numbers. With the same law in the same dimension, a number in the hull has
-    (q + 1)/(q + 3) of its variance in the box (`Cells.second_moments`). c + m has
-    (q² + 3q + 8)/(q² + 5q + 6) of it, at most 1. m is measured in units of 1/w. That changes
-    nothing in the hull, but the ball around it has radius √q instead of √(q + 1). Spherical noise
-    for a ball of radius r has variance r²·σ². So c has variance q·σ², and c + m has (q + q/w²)·σ².
-    With w = √q that is (q + 1)·σ², as for the box; rounding w adds at most 3·10^-4 of the std. A
-    person with R rows moves R times the body of all cells, or R times its ball.
+    of q + 1 numbers. For noise with the same law in the same dimension, variances in the hull are
+    smaller than in the box (`Cells.second_moments`). A number has (q + 1)/(q + 3) of its variance
+    in the box; c + m has (q² + 3q + 8)/(q² + 5q + 6) of it, at most 1. m is measured in units of
+    1/w. That changes nothing in the hull, but the ball around it has radius √q instead of √(q + 1).
+    Spherical noise for a ball of radius r has variance r²·σ². So c has variance q·σ², and c + m has
+    (q + q/w²)·σ². With w = √q that is (q + 1)·σ², as for the box; rounding w adds at most 3·10^-4
+    of the std. A person with R rows moves R times the body of all cells, or R times its ball.
 
     The split isn't used where other bodies have less noise: for a replaced row, and for cells that
-    a person can fill at the same time. Nor is it used with limits in norms, which are about the
+    a person can fill at the same time. Nor is it used with limits on norms, which are about the
     count of all rows.
     """
     rows = Component(kind="count")

@@ -1,9 +1,9 @@
 """Bounds of columns that a release finds by itself, from two published quantiles.
 
 The sensitivity of later queries doesn't depend on these bounds. Values are scaled to [−1, 1] by
-them, and only the widest bounds decide if a value may be negative. So noise is proved before bounds
-are found. One certificate covers the quantiles and the later queries, which are chosen after the
-quantiles were answered (theory/release.md §11).
+these bounds, and only the widest possible bounds decide if a value may be negative. So noise is
+proved before bounds are found. One certificate covers the quantiles and the later queries, which
+are chosen after the quantiles were answered (theory/release.md §11).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def columns_by_query(spec: Spec) -> dict[str, str]:
 
 
 def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
-    """The bounds of a column, from the `chosen` quantile for each bound that isn't given.
+    """The bounds of a column; `chosen` has the quantile for each bound that isn't given.
 
     If both quantiles are the same candidate, the upper bound is the next candidate. If that
     candidate is the last, the lower bound is the candidate before it. So the bounds always differ.
@@ -54,7 +54,7 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """The narrowest bounds that may be found, and the bounds with the smallest absolute values.
+    """The narrowest bounds that a release may find, and those with the smallest absolute values.
 
     Noise is scaled by the width of the bounds, or by the largest absolute value. So published
     numbers are smallest for these bounds, where floats might underflow.
@@ -70,7 +70,7 @@ def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
 
 
 def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
-    """The spec with these found bounds, by column; None stands for bounds not yet found."""
+    """The spec with found bounds set, by column; None stands for bounds not yet found."""
     columns = dict(spec.columns)
     for name, pair in pairs.items():
         if (finds := columns[name].finds) is not None:
@@ -80,7 +80,7 @@ def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
 
 
 def drop_bounds_of(spec: Spec, query: Query) -> Spec:
-    """The spec without the bounds that `query` finds, as it is when this query is answered."""
+    """The spec without the bounds that `query` finds, which are unknown when it is answered."""
     name = columns_by_query(spec).get(query.name)
     return spec if name is None else set_found_bounds(spec, {name: None})
 
@@ -117,7 +117,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
 
 
 def _name_bounds(finds: FindBounds) -> str:
-    """The words for the bounds that are found: both, the lower bound or the upper bound."""
+    """A phrase for the bounds that are found: both bounds, the lower one or the upper one."""
     if finds.low is not None:
         return "The upper bound"
     return "Bounds" if finds.high is None else "The lower bound"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finder:
-    """The limit `name` that a release finds: for one `query`, or for all queries if it is None."""
+    """The limit called `name` that a release finds, for one `query`, or for all if it is None."""
 
     name: str
     finds: FindLimit
@@ -62,7 +62,7 @@ def finder_of(spec: Spec) -> Finder | None:
 
 
 def fix_limit(spec: Spec, finder: Finder, limit: int) -> Spec:
-    """The spec of the second step: with this limit, and the ε that the choice leaves."""
+    """The spec of the second step: with this limit, and with the ε that the choice leaves."""
     fixed = _replace(spec, finder, limit)
     left = spec.budget.epsilon * (1 - finder.finds.share)
     privacy = spec.privacy.model_copy(update={"epsilon": left})
@@ -92,9 +92,9 @@ def _replace(spec: Spec, finder: Finder, value: int | FindLimit) -> Spec:
 
 
 def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
-    """The layout of the finder's query, in which the search counts rows or groups.
+    """The layout of the finder's query, in which rows or groups are counted.
 
-    None if the limit is for all queries: then the search counts rows of the whole data.
+    None if the limit is for all queries: then rows of the whole data are counted.
     """
     if finder.query is None:
         return None
@@ -106,7 +106,7 @@ def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
 
 
 def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
-    """The ε with which the limit is chosen."""
+    """The share of ε with which the limit is chosen."""
     return spec.budget.epsilon * finder.finds.share
 
 

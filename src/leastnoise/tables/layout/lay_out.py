@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 MIN_BITS = 8
 Needs = Mapping[int, tuple[Statistic, tuple[Component, ...]]]
-"""The statistics of a query that need noise, by position, with the components of each."""
+"""The statistics of a query that need noise, by position, each with its components."""
 Parts = tuple[tuple[Layout, ...], ...]
-"""For each part of a query, its alternative layouts: one for each bounding of a unit."""
+"""The layouts of each part of a query: alternatives, one for each bounding of a unit."""
 
 
 def lay_out_tree(
@@ -80,11 +80,7 @@ def shape_of(  # noqa: PLR0917 (five calls)
     *,
     part: str,
 ) -> Layout:
-    """A layout of one part of a query, whose bounding and bits are not yet chosen.
-
-    `places` has the position of each statistic in the query, and `needs` its components.
-    `components` has all of these components once.
-    """
+    """The layout of one part of a query, before a bounding and a number of bits are chosen."""
     axes = axes_of(spec, query)
     together = any(item.of_all_groups for item in statistics)
     return Layout(
@@ -171,11 +167,11 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
 
 
 def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
-    """List the boundings of a person in counts of rows and values lost to limits and bounds.
+    """List the boundings of a person in counts of persons, rows and values that are left out.
 
-    Let n be the number of a person's rows in any group, and n_c the number of their values of
-    column c. R is the most rows that the limits leave a person in all groups, and q the number of
-    columns.
+    Limits leave out rows, and bounds clamp values. Each count is of all groups together. Let n be
+    the number of a person's rows in any group, and n_c the number of their values of column c. R is
+    the most rows that the limits leave a person in all groups, and q the number of columns.
 
     A person's own rows alone decide if the person is over a limit. So the count of such persons is
     0 or 1 less without the person. A row has at most one value of each column, so before bounding a
@@ -218,10 +214,10 @@ def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout,
 def find_bits(shape: Layout, bounding: Bounding) -> int:
     """The largest number of fixed-point bits, at most 28, for which bounding is exact in float64.
 
-    A person has an integer in each coordinate. The person is over a limit if the sum of their
-    squares (in a ball), or the sum of the cells' largest integers, exceeds it. Clamped coordinates
-    keep both sums below 2^53, where float64 adds whole numbers without rounding, and totals of 2^34
-    persons below 2^63. Raises LayoutError for too few bits.
+    A person has an integer in each coordinate. A limit is on the sum of their squares (a ball), or
+    on the sum, over cells, of the largest integer in the cell. Since coordinates are clamped, both
+    sums stay below 2^53, where float64 adds whole numbers without rounding. Totals of 2^34 persons
+    stay below 2^63. Raises LayoutError for too few bits.
     """
     if isinstance(bounding, OnceInCells):
         return 0

@@ -50,7 +50,7 @@ INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Sizes of a group for which a plan shows the error of a mean, if the spec gives none."""
 PERSON_COUNTS = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
-"""The components of parts of queries that count each person once, whatever their rows."""
+"""The components of parts that count each person once, whatever the person's rows."""
 
 
 class LayoutError(ValueError):
@@ -68,12 +68,13 @@ class Layout(TableShape):
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
     for I·2^(−bits). `uses` has, for each statistic, the positions of its components. For a mean
     these are the value and then the count that divides it; for a variance the square is between
-    these two. With `by_row` nothing needs bounding, since every row is within `bounding`.
+    these two. With `by_row` a unit is a row, and nothing needs bounding, since every row is within
+    `bounding`.
 
-    With `unlisted` columns the number of groups isn't public. The layout is then the shape of one
-    group's row, whatever public keys there are, and the number at `counted` decides whether the
-    group is published. With `accurate`, noise is chosen for small errors rather than for publishing
-    small groups.
+    With `unlisted` columns the number of groups isn't public. Then the layout is the shape of one
+    group's row, even if there are public keys, too. The number at position `counted` decides on the
+    group's publication. With `accurate`, noise is chosen for small errors rather than for
+    publishing small groups.
 
     `margins` lists the published tables of sums of cells, each as a bit mask of the axes. Noise is
     added to sums of the `measured` components, from which all other sums follow: see
@@ -82,11 +83,11 @@ class Layout(TableShape):
     make the largest of the standard deviations small.
 
     With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
-    `clamp` raises negative ones to 0: see `results`. `accuracy` is the error that the spec asks
+    `clamp` raises negative numbers to 0: see `results`. `accuracy` is the error that the spec asks
     for; for means it is about groups of `assumed` values. `within` has the axes by which rows are
-    grouped if the result has fewer `axes`, or one row for all groups together. By construction a
-    unit is in at most `groups_of_unit` groups; None without such a bound. `periods` are the
-    releases of a series whose running totals are published.
+    grouped, if the result has fewer `axes` or a single row. By construction a unit is in at most
+    `groups_of_unit` groups; None without such a bound. `periods` are the releases of a series whose
+    running totals are published.
     """
 
     statistics: tuple[Statistic, ...]
@@ -110,7 +111,7 @@ class Layout(TableShape):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         bounding, numbers = self.bounding, self.numbers
@@ -148,7 +149,7 @@ class Layout(TableShape):
 
     @property
     def clipped_record(self) -> dict[str, Any]:
-        """The counts that `clipped` describes, with the groups that they cover, as JSON values."""
+        """The counts that `clipped` describes, and their groups, as JSON values."""
         groups = [
             {name: list(map(repr, values)) for name, values in axis.columns.items()}
             for axis in self.within
@@ -162,7 +163,7 @@ class Layout(TableShape):
 
     @property
     def numbers(self) -> Numbers:
-        """The numbers that a person's bounding applies to."""
+        """The facts about this layout's numbers on which the effect of a unit depends."""
         last = self.components[-1]
         return Numbers(
             cells=self.cells,
@@ -204,21 +205,21 @@ class Layout(TableShape):
 
     @property
     def _shifts(self) -> UnitShifts:
-        """The shifts by one unit, which is added or removed, or replaced, as `neighbours` says."""
+        """The shifts by one unit, for the relation `neighbours`."""
         replaces = self.neighbours == "replace-one"
         return self.bounding.replaced if replaces else self.bounding
 
     @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """Sensitivities of the query: every shift by one unit lies in each of these sets.
+        """Alternative sensitivities of the query; each of them bounds every shift by one unit.
 
-        With `unlisted` groups these are the shifts of one group's row by adding or removing a unit.
+        With `unlisted` groups, they are for one group's row, if a unit is added or removed.
         """
         return self._shifts.sensitivities(self.numbers)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """Alternative bodies, each of which holds every shift by one unit.
+        """Alternative bodies; each of them contains every shift by one unit.
 
         The sets in `additions` are smaller, because they use the signs of shifts.
         """
@@ -226,7 +227,7 @@ class Layout(TableShape):
 
     @property
     def additions(self) -> tuple[Counts, ...]:
-        """Alternative sets, each of which holds the counts that one unit adds.
+        """Alternative sets; each of them contains the counts that one unit adds.
 
         Empty for replace-one neighbours, or if no such set is known.
         """
@@ -281,10 +282,10 @@ class SpecLayout:
 def share_parts(
     parts: Sequence[tuple[Layout, ...]], quantiles: Sequence[QuantileLayout]
 ) -> list[Fraction]:
-    """The shares of a query's budget: first of each of its parts, then of its quantiles.
+    """The shares of a query's budget: first for its parts, then for the quantiles of each column.
 
-    A share is proportional to the number of values that the part publishes for a cell. If the spec
-    gives the quantiles a share, this holds among the quantiles, and among the other parts.
+    A share is proportional to the number of values that are published for a cell. If the spec gives
+    the quantiles a share, the rest is divided among the other parts in the same proportion.
     """
     noisy = [len(layouts[0].components) for layouts in parts]
     chosen = [len(layout.statistics) for layout in quantiles]

@@ -59,7 +59,7 @@ def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tu
 
 
 def _by_column(spec: Spec, statistics: Sequence[AnyStatistic]) -> dict[str, list[OneColumn]]:
-    """The statistics of each column, except parts of ratios that `_of_ratio` already describes."""
+    """The statistics of each column; parts of ratios are left out if `_of_ratio` describes them."""
     used: dict[str, list[OneColumn]] = {}
     for asked in statistics:
         ratio = isinstance(asked, Ratio)
@@ -70,7 +70,7 @@ def _by_column(spec: Spec, statistics: Sequence[AnyStatistic]) -> dict[str, list
 
 
 def _of_ratio(spec: Spec, ratio: Ratio) -> str:
-    """A sentence about the rows that enter a ratio; empty if all rows do."""
+    """A sentence about the rows that a ratio uses; empty if it uses all rows."""
     label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
     names = [spec.labels.get(name, name) for name in needed]
     if names:
@@ -139,7 +139,7 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
 
 
 def _middle(column: Column, query: Query, middle: Fraction) -> str:
-    """The number for which a missing value counts in a query, if the spec doesn't state it."""
+    """A phrase for the number that stands for missing values, if the spec doesn't give it."""
     finds = column.finds
     if finds is None or finds.found is not None:
         return f"{float(middle):.6g}, the middle of its bounds"

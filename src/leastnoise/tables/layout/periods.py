@@ -1,4 +1,4 @@
-"""The releases of a series whose counts have one draw of noise, revealed release by release."""
+"""The releases of a series with one draw of noise, of which each release publishes a part."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Periods:
 class RunningSums:
     """The sums of one query that the next release of its series needs.
 
-    `noise` has, for each cell, the partial sums of noise at the tree's open nodes; it is as secret
-    as the rows (see `noise.trees.next_leaf`). `counts` are the published counts of the release, and
-    `totals` the published running totals.
+    `noise` has, for each cell, partial sums of noise in the tree, which are as secret as the rows
+    (see `noise.trees.next_leaf`). `counts` are the published counts of the release, and `totals`
+    the published running totals.
     """
 
     noise: tuple[tuple[int, ...], ...] = field(repr=False)
@@ -81,7 +81,7 @@ class RunningSums:
 @final
 @dataclass(kw_only=True)
 class OpenTotals:
-    """The running sums of each query, by label: `before` a release, and `after` its draws."""
+    """The running sums of each query, by label: `before` a release, and `after` its draw."""
 
     before: Mapping[str, RunningSums] = field(repr=False)
     after: dict[str, RunningSums] = field(default_factory=dict, repr=False)

@@ -23,7 +23,7 @@ class QuantileLayout(TableShape):
     in ranks as shares of a group's rows, for groups with these `sizes`. The total of a tree of the
     histogram's counts may decide which groups are published. Then `count` is the layout of the
     table's column with that total. `share` is the share of the query's budget that the spec gives
-    to the quantiles of all columns; None if their number decides.
+    to the quantiles of all columns. If it is None, the share is proportional to their number.
     """
 
     statistics: tuple[Quantile, ...]
@@ -34,7 +34,7 @@ class QuantileLayout(TableShape):
 
     @property
     def reach(self) -> Fraction:
-        """The most that one unit adds to all cells of the histogram together."""
+        """The most that one unit adds to all cells of the histogram in total."""
         return self.histogram.bounding.l1(self.histogram.numbers)
 
     @property
@@ -56,11 +56,11 @@ class QuantileLayout(TableShape):
 @final
 @dataclass(frozen=True, kw_only=True)
 class WeighedQuantiles(QuantileLayout):
-    """The layout of quantiles in which each row of a unit over its limit counts for less."""
+    """The layout of quantiles in which each row of a unit over its limit counts as a fraction."""
 
     @property
     def limits(self) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
 
@@ -68,9 +68,9 @@ class WeighedQuantiles(QuantileLayout):
 @final
 @dataclass(frozen=True, kw_only=True)
 class WholeRowQuantiles(QuantileLayout):
-    """The layout of quantiles in which rows count whole; of a unit over its limits, not all do."""
+    """The layout of quantiles in which whole rows count: for a unit over its limits, only some."""
 
     @property
     def limits(self) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         return self.histogram.limits

@@ -20,10 +20,10 @@ class TableShape(ABC):
     """The public shape of a query's table, or of some of its columns.
 
     `part` is "" for a whole query. `places` has the positions of the `statistics` in the query. The
-    rows of the table run through the groups of each axis, the last axis fastest; with `conditions`
-    each row is a condition. `missing` has sentences about missing values, and `joined` about joined
-    tables. `filters` are expressions that are true for all rows that count. `neighbours` is the
-    relation of two neighbouring data sets.
+    table has a row for each combination of groups, ordered by the first axis, then by the next.
+    With `conditions` each row is a condition. `missing` has sentences about missing values, and
+    `joined` about joined tables. `filters` are expressions; a row counts only if all are true.
+    `neighbours` is the relation of two neighbouring data sets.
 
     `min_count` and `top` choose the groups that are published, by the count with the label
     `decides`: see `results`. `selected` is the number of groups that are chosen before their counts
@@ -64,7 +64,7 @@ class TableShape(ABC):
 
     @property
     def listed_cells(self) -> int | None:
-        """Number of rows before any is left out; None with unlisted groups."""
+        """The number of rows before rules leave out any; None with unlisted groups."""
         if self.selected is not None:
             return self.selected
         if self.conditions:
@@ -74,7 +74,7 @@ class TableShape(ABC):
 
     @property
     def cells(self) -> int:
-        """Number of rows, or 1 with unlisted groups."""
+        """The number of rows, or 1 with unlisted groups."""
         return 1 if self.listed_cells is None else self.listed_cells
 
     @property
@@ -95,7 +95,7 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
 
     @property
     def leaves_out(self) -> bool:

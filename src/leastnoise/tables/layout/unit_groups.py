@@ -1,7 +1,7 @@
 """The groups in which one unit can be by construction, and the limits that follow from them.
 
-No guarantee rests on this: bounding enforces every limit on every unit, whatever its rows hold. A
-wrong statement here would only leave out rows.
+No guarantee depends on this: bounding enforces every limit on every unit, whatever its rows
+contain. A wrong statement here would only make bounding leave out rows.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def has_one_value(spec: Spec, column: str) -> bool:
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
-    """The most groups by these `axes` in which a unit can be by construction; None without a bound.
+    """The most groups by these `axes` in which a unit can be by construction; None if unbounded.
 
-    It is the number of groups by those columns in which a unit may have several values.
+    This is the number of groups by the columns in which a unit may have several values.
     """
     several = [axis for axis in axes if not has_one_value(spec, axis.column)]
     if len(several) == len(axes) or any(isinstance(axis, Unlisted) for axis in several):
@@ -62,7 +62,7 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
 def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
     """The limits of one unit in `query`, whose rows are grouped by the `axes`.
 
-    They are the limits of the spec, with a smaller `max_groups` if a unit can't be in more groups
+    These are the limits of the spec. `max_groups` is lowered if a unit can't be in as many groups
     by construction.
     """
     limits, groups = spec.limits(query), groups_of_unit(spec, axes)

@@ -34,9 +34,10 @@ class Baselines:
     """Noise that needs only norms of a query: the best spherical, Laplace and Gaussian noise.
 
     `laplace` is for the l1 norm, `gaussian` for the l2 norm; `spherical` is the least noise for the
-    l2 norm. A family that isn't applicable is None, such as `gaussian` at δ = 0. In a series each
-    is for all releases together, and `spherical` is Gaussian if δ > 0. If published numbers are
-    sums of noisy numbers, the std of a sum is `summed` times the std of the noise.
+    l2 norm. A field is None if its family isn't applicable, such as `gaussian` at δ = 0. In a
+    series, all releases together meet the budget, and `spherical` is Gaussian if δ > 0. If
+    published numbers are sums of noisy numbers, the std of a sum is `summed` times the std of the
+    noise.
     """
 
     laplace: Noise | None
@@ -56,8 +57,8 @@ class Baselines:
     ) -> Baselines:
         """Find the noise that a query needs if only its smallest norms are known.
 
-        `layouts` has the query's layout for each way to bound a unit. `known` certificates that
-        answer the same question are used again instead of a new search and proof.
+        `layouts` has the query's layout for each way to bound a unit. A certificate in `known` that
+        answers the same question is used instead of a new search and proof.
         """
         dimension = layouts[0].dimension
         question = Question(
@@ -74,9 +75,9 @@ class Baselines:
         )
 
     def find_saving(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
-        """The fraction of the spherical noise's variance that noise fitted to the shape saves.
+        """The fraction of the spherical noise's variance that this certificate's noise saves.
 
-        It is the mean over the numbers of a cell; `first` is the query's first coordinate in the
+        It is the mean over the numbers of a cell. `first` is the query's first coordinate in the
         noise. None for noise that is spherical itself.
         """
         geometry, noise = certificate.geometry, certificate.noise
@@ -107,7 +108,7 @@ def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int)
 
 @lru_cache(maxsize=256)
 def _laplace_scale(budget: Budget, releases: int) -> Fraction:
-    """The scale of Laplace noise for an l1 norm of 1 with which all releases meet the budget."""
+    """The scale of Laplace noise for an l1 norm of 1, so that all releases meet the budget."""
     if releases == 1 or not budget.delta:
         return releases / budget.epsilon
     return _calibrate(
@@ -116,10 +117,7 @@ def _laplace_scale(budget: Budget, releases: int) -> Fraction:
 
 
 def _find_smallest(layouts: Sequence[Layout]) -> Sensitivity:
-    """The first sensitivity of any layout whose l2 radius is the least of all layouts.
-
-    If no sensitivity has exactly that radius, the result is the ball with that radius.
-    """
+    """The first sensitivity whose l2 radius is the smallest of all layouts' radii."""
     least = min(layout.l2 for layout in layouts)
     offered = (sensitivity for layout in layouts for sensitivity in layout.sensitivities)
     radii = (

@@ -35,7 +35,7 @@ class DrawQuery:
     """A query, or a part of a query, that needs noise.
 
     `share` is its share of ε, and `of_delta` its share of δ. `layouts` has one layout for each way
-    to bound a unit. `index` is its position in the release.
+    to bound a unit. `index` is its position among these queries of the release.
     """
 
     index: int
@@ -65,7 +65,7 @@ class DrawQuery:
 
     @property
     def numbers(self) -> int:
-        """The count of the query's numbers."""
+        """The number of the query's coordinates."""
         return self.layouts[0].dimension
 
     @cached_property
@@ -76,7 +76,7 @@ class DrawQuery:
 
     @cached_property
     def additions(self) -> tuple[tuple[Counts, Layout], ...]:
-        """The sets that hold what a unit adds, each with its layout."""
+        """Alternative sets of counts that one unit adds, each with its layout."""
         layout_by_counts = {
             added: layout for layout in reversed(self.layouts) for added in layout.additions
         }
@@ -84,9 +84,9 @@ class DrawQuery:
 
     @cached_property
     def moment(self) -> float:
-        """The mean square of a number of a uniform point in the query's body; ∞ without a body.
+        """The mean square of a coordinate of a uniform random point in the query's body.
 
-        It is averaged over the query's numbers.
+        It is averaged over the coordinates; ∞ without a body.
         """
         return math.inf if self.shaped is None else self.shaped[0].second_moment / self.numbers
 
@@ -96,7 +96,7 @@ def _fills_cells(layout: Layout) -> bool:
 
 
 def list_draw_queries(spec_layout: SpecLayout) -> tuple[DrawQuery, ...]:
-    """List the queries of a release that need noise, with the parts of a query side by side."""
+    """List the queries of a release that need noise; the parts of a query are adjacent."""
     queries = list[DrawQuery]()
     laid_out = zip(spec_layout.spec.query, spec_layout.queries, spec_layout.quantiles, strict=True)
     for query, parts, quantiles in laid_out:

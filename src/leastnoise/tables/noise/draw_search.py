@@ -36,7 +36,7 @@ _MORE_CELLS = 3  # times as many as a unit moves: see `_moves_far_fewer_cells`
 _SAME = 1e-9  # relative difference up to which two variances count as equal
 
 Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
-"""A draw, its noise, and the noise before joint scaling (None for a draw that isn't scaled)."""
+"""A draw, its noise, and the noise before joint scaling (None if it isn't scaled jointly)."""
 
 
 def search_draws(
@@ -44,9 +44,9 @@ def search_draws(
 ) -> tuple[list[Found], list[Certificate]]:
     """Find the draws of a release with their noise, in the order of their first queries.
 
-    Also returns the certificates that were proved on the way, each at a draw's own share of the
-    budget. No query has more noise in a draw with others than it would get alone. Raises Refused if
-    no noise can serve a query.
+    Also returns all certificates that were proved during the search, each for a draw's own share of
+    the budget. No query gets more noise in a shared draw than in a draw of its own. Raises Refused
+    if no noise can serve a query.
     """
     queries, budget, times = (
         budget_shares.list_draw_queries(layouts),
@@ -94,9 +94,9 @@ class DrawSearch:
     ) -> DrawSearch:
         """The draw for a group of queries.
 
-        Each of the `releases` has one such draw, and all together spend the group's part of
-        `budget`. Several queries have the group's joint sensitivity. A single query offers all
-        sensitivities of its layouts, except those that can't lead to the least noise.
+        Each of the `releases` has one such draw, and all together spend the group's share of
+        `budget`. For several queries, the question has their joint sensitivity. For a single query
+        it has all sensitivities of its layouts, except those that can't give the least noise.
         """
         members = tuple(queries[index] for index in group.members)
         if group.sensitivity is not None:
@@ -138,7 +138,7 @@ class DrawSearch:
         return by_query
 
     def rank(self, offers: Offers) -> Offers:
-        """Sort the offers by Σ share·(mean of ln(variance)) over the queries, the smallest first.
+        """Sort the offers by their loss: the sum over queries of share·(mean of ln(variance)).
 
         For a single query, offers that give a number more noise than plain Laplace noise come last.
         """
@@ -166,9 +166,9 @@ class DrawSearch:
 def _moves_far_fewer_cells(moves: Sensitivity, other: Sensitivity) -> bool:
     """True if `moves` lets a unit move under a third of the cells of `other`, by the same amount.
 
-    Then the least noise is never noise for `other`. For a unit that moves k of d cells, noise in
-    the shape of a box of all d cells has less variance than noise for k moved cells only while d is
-    small: d < 2.45·k (small ε) or d < 3·k (large ε).
+    Then noise for `other` is never the least noise. For a unit that moves k of d cells, noise in
+    the shape of a box of all d cells has less variance than noise for k moved cells only if d <
+    2.45·k (small ε) or d < 3·k (large ε).
     """
     if not (isinstance(moves, Linf) and isinstance(other, Linf)):
         return False
@@ -185,9 +185,9 @@ def _mean_log(variances: Sequence[float]) -> float:
 
 @final
 class _Search:
-    """The noise found for draws so far. Draws with the same question are searched once.
+    """The offers of noise that were found so far. Draws with the same question are searched once.
 
-    If `families` isn't None, only these are searched.
+    If `families` isn't None, only these families are searched.
     """
 
     def __init__(self, tell: Callable[[str], object], *, gaussian: bool) -> None:
@@ -198,7 +198,7 @@ class _Search:
 
     @property
     def certificates(self) -> list[Certificate]:
-        """The certificates of all candidates from families that are quick to search."""
+        """The certificates of all offers from families that are quick to search."""
         return [
             mechanism.certificate
             for comparison in self._quick.values()
@@ -238,7 +238,7 @@ class _Search:
     def log_variance(self, draw: DrawSearch) -> float:
         """The mean of ln(variance) over a cell's numbers, for a draw with only one query.
 
-        The noise is the best offer that is quick to search; ∞ without an offer.
+        The noise is the best offer that is quick to search. The result is ∞ without an offer.
         """
         offers = self.quick(draw)
         return _mean_log(draw.variances(offers[0])[0]) if offers else math.inf
@@ -250,12 +250,12 @@ class _Search:
 def _choose_noise(
     budget: Budget, draws: Sequence[DrawSearch], search: _Search
 ) -> tuple[Chosen, Sequence[Noise | None]]:
-    """The noise of each draw, and for each draw its noise before joint scaling, or None.
+    """Choose the noise of each draw; return it with the noise before joint scaling.
 
-    None means that no draw is scaled.
-    Noise that takes seconds to search is not scaled jointly: spherical noise with more than one
-    parameter, and noise for one number in each of several cells that a unit moves. It is searched
-    only if it might have less variance than all known offers.
+    If no draw is scaled jointly, each noise before scaling is None. Noise that takes seconds to
+    search is not scaled jointly: spherical noise with more than one parameter, and noise for one
+    number in each of several cells that a unit moves. It is searched only if it might have less
+    variance than all known offers.
     """
     joint = None
     if len(draws) > 1 and budget.delta:

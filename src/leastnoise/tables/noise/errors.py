@@ -1,7 +1,7 @@
 """The errors that the noise of a query causes, and the accuracy that the query asks for.
 
-Every number stays in float64's range. `parse.query_checks` checks the accuracy in a spec; this
-module decides if a plan reaches it.
+`check_range` makes sure that no published number leaves the range of float64. `parse.query_checks`
+checks the accuracy in a spec; this module decides if a plan reaches it.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def noise_errors(
 ) -> tuple[NoiseError, ...]:
     """The error of each component of a layout; it is the same in every cell.
 
-    That is because geometries and bodies treat the cells of a query alike. `first` is the index of
-    the layout's first coordinate in the draw.
+    The reason is that geometries and bodies treat all cells of a query alike. `first` is the index
+    of the layout's first coordinate in the draw.
     """
     error_by_std: dict[float, NoiseError] = {}
     errors: list[NoiseError] = []
@@ -60,11 +60,11 @@ def noise_errors(
 
 
 def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
-    """The number of rows in a cell for which rounding of values may reach 1 % of a half-width.
+    """The number of rows in a cell from which on rounding may reach 1 % of a half-width.
 
     Each value is rounded to a multiple of 2^(−bits) of the largest value. In the worst case, all
-    rows are rounded by the most in the same direction. The number is cut to two digits, so that it
-    doesn't depend on a machine's floats. None if no values are summed.
+    rows are rounded by the most in the same direction. The result is rounded down to two digits, so
+    that it doesn't depend on a machine's floats. None if no values are summed.
     """
     pairs = zip(layout.components, noise, strict=True)
     widths = [error.half95 for component, error in pairs if component.of_values]
@@ -87,7 +87,7 @@ def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExpectedError:
-    """The error of one published number in a cell, in the statistic's units.
+    """The error of one published statistic in a cell, in the statistic's units.
 
     For a mean it is a bound for groups of `rows` rows. A half-width is infinite if noise may make
     the denominator of a ratio 0.
@@ -156,10 +156,10 @@ def check_range(
     `errors_of` returns the error of each component, or raises OverflowError. The check holds for
     all data and all draws. A noisy number is at most LARGEST_RESULT·g for the grid g; a geometry in
     d dimensions multiplies it by at most √d times a deviation (Cauchy & Schwarz; see
-    `Geometry.deviations`). Totals are monotone in each number, means and variances stay in their
-    bounds, and a ratio is largest at the least denominator above 0. So it is enough to try both
-    ends and one step for each number. The error of an unbounded statistic may be infinite, but not
-    its value.
+    `Geometry.deviations`). Totals are monotone in each number. Means and variances stay in their
+    bounds. A ratio is largest at the smallest denominator above 0. So it is enough to try both ends
+    and one step for each number. The error of an unbounded statistic may be infinite, but not its
+    value.
     """
     try:
         noise = [replace(error, rows=None) for error in errors_of()]
@@ -204,7 +204,7 @@ def _explain_overflow(layout: Layout, statistic: Statistic) -> str:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """The largest error that a query accepts, `wished`, and its `actual` error.
+    """The largest error that a query accepts (`wished`), and the error of the plan (`actual`).
 
     `measure` is "half_width_95" or "std". The error of a statistic that depends on the size of a
     group, such as a mean, is for a group of `rows` values. The actual error may be infinite.
@@ -228,7 +228,7 @@ class Wish:
 
     @property
     def met(self) -> bool:
-        """True if the error is at most the wished error."""
+        """True if the actual error is at most the wished error."""
         return self.actual <= self.wished
 
     def in_words(self) -> str:

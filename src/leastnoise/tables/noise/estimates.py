@@ -1,11 +1,12 @@
-"""Estimates in floats of the variance of one draw for several queries, for a search.
+"""Estimates of the variance of noise in one draw for several queries, for a quick search.
 
 Nothing here is proved: the noise that the search chooses is proved later, and compared with
 separate draws.
 
 Notation: D is the number of all coordinates, and E a mean. Noise in the shape of a body is R times
 a uniform point of the body; F(D, ε) is the least mean of R² among ε-private noise. Noise for counts
-that a unit moves in one direction reaches A above 0 and B below, with moments E A^j and E B^j. Its
+that a unit moves in one direction is *two-sided*: it is uniform on a body whose size is A for
+numbers above 0, and B for numbers below 0. A and B are random, with moments E A^j and E B^j. The
 density is constant in a *core*, and falls in steps outside the core (a staircase). A is at least
 the core's size.
 """
@@ -60,7 +61,7 @@ def log_radial(d: int, epsilon: float) -> float:
 
 
 def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Estimate ln of the least variance of each count, if one unit may move all `queries` by 1.
+    """Estimate ln of the smallest variance of each count, if a unit may move all `queries` by 1.
 
     A unit that is added or removed moves all in the same direction (`log_of_counts`). A replaced
     unit moves them within a box, whose uniform point has the mean square 1/3 in each count.
@@ -74,8 +75,8 @@ def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> floa
 def log_of_counts(queries: int, epsilon: float) -> float:
     """Estimate ln of the variance of a count with noise that falls in steps, at the best core.
 
-    A single number gets noise on the whole numbers, which has less variance. For small ε the law
-    depends on ε only by its scale. Source: theory/bodies.md §3.
+    A single number gets noise on the whole numbers, which has less variance. For small ε only the
+    scale of the law depends on ε. Source: theory/bodies.md §3.
     """
     if queries == 1:
         return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
@@ -97,7 +98,7 @@ def log_of_counts(queries: int, epsilon: float) -> float:
 
 
 def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
-    """Estimate ln of the variance of each query's numbers, with two-sided noise at its best core.
+    """Estimate ln of the variance of each query's numbers, for two-sided noise with the best core.
 
     The cubes and simplices `parts` have at most MOST_ADDED numbers together.
     """
@@ -108,7 +109,7 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
-    """The variance of a number times ε², for two-sided noise at its best core, by shape.
+    """By shape: the variance of a number times ε², for two-sided noise with the best core.
 
     Notation: t of all D coordinates are above 0, and s of the q numbers of one shape; b is the
     bound of the shape. κ(s) is the mean square of a coordinate of a uniform point in a cube or a
@@ -142,9 +143,10 @@ def _convolve(factors: Sequence[Floats]) -> Floats:
 
 @lru_cache(maxsize=64)
 def _volumes(queries: int, most: int) -> Floats:
-    """The volume of the points with s of q numbers above 0 and the others below, for s = 0 … q.
+    """For s = 0 … q: the volume of points with s of q numbers above 0, and the others below.
 
-    It counts all choices of the s numbers; the points are in a cube or a simplex.
+    It is the sum over all choices of the s numbers. The positive numbers are in a cube or a
+    simplex, and so are the negative ones.
     """
     power = 2 if most < queries else 1
     return np.array(
@@ -159,8 +161,8 @@ def _volumes(queries: int, most: int) -> Floats:
 def _moments(d: int, epsilon: float) -> Floats:
     """The scaled moments E (Aε/D)^j, j = 0 … D + 2, for cores of each size: shape (D + 3, sizes).
 
-    A is the size of the core plus a geometric number of steps. If the argument `epsilon` is 0, it
-    is instead the size plus an exponential number with rate ε: steps don't matter for small ε.
+    A is the size of the core plus a geometric number of steps. With `epsilon` = 0, A is the size
+    plus an exponential number with rate ε: the limit for small ε, where steps don't matter.
     """
     if not epsilon:
         powers = accumulate(

@@ -1,4 +1,4 @@
-"""Noise of all draws under the budget together, instead of a share of the budget for each draw."""
+"""Scale the noise of all draws so that they meet the budget together, without separate shares."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Offers = tuple[Mechanism, ...]
 def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] | None:
     """Scale noise down as far as all draws together still meet `budget`.
 
-    Two strategies are tried. The first scales the best scalable offers by a common factor, unless
-    they are only a few draws, none of them spherical. The second takes Gaussian noise for all
-    draws, with the scales that are best for Σ share·ln(variance). The choice depends on public
-    numbers only.
+    Two strategies are tried. The first scales the best scalable offer of each draw by a common
+    factor; it is left out for a few draws of which none is spherical. The second takes Gaussian
+    noise for all draws, with the scales that minimize Σ share·ln(variance). The choice depends on
+    public numbers only.
 
-    Returns the scaled mechanisms, and the same mechanisms before scaling. None unless every draw
-    then has a smaller mean square error than with its best offer.
+    Returns the scaled mechanisms, and the same mechanisms before scaling. None if some draw doesn't
+    have a smaller mean square error than with its best offer.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
@@ -95,10 +95,10 @@ def _ratios(
 ) -> list[float] | None:
     """The factors for the scales of Gaussian noise; None if some draw would get a larger error.
 
-    Let u_i = (l2 norm)²/σ_i² for draw i with standard deviation σ_i, relative to a single draw that
-    spends the whole budget. The u_i add up to 1, and each is at least the value at which the draw
-    has the error of its best offer. There is a solution if these least values add up to less than
-    1.
+    Let u_i = (l2 sensitivity)²/σ_i² for draw i with standard deviation σ_i, divided by the same
+    fraction for a single draw that spends the whole budget. The u_i have to add up to 1. Each has
+    to exceed the value at which its draw has the error of its best offer. So a solution exists if
+    these values add up to less than 1.
     """
     whole = float(find_gaussian(budget).scale)
     parts = np.array(
@@ -125,7 +125,7 @@ def scale_together(
     *,
     below: Sequence[float] | None = None,
 ) -> Chosen | None:
-    """Scale mechanisms by their `ratios` and a common factor so that they meet `budget` together.
+    """Scale mechanisms by `ratios` and a common factor so that they meet `budget` together.
 
     None if no proof is found, or if a mean square error exceeds its limit in `below`.
     """

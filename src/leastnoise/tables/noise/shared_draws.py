@@ -1,11 +1,11 @@
 """Groups of queries that share a draw of noise, because one unit moves them all at once.
 
 Counts of persons are counting queries that one unit may all move (theory/bodies.md §3): an added
-unit raises them, a removed unit lowers them, and a replaced unit does either. Counts of rows behave
-in the same way within cubes or simplices. Any queries that a unit moves within bodies K_i lie
-together in the set (Σ (N_i/r_i)^p)^(1/p) <= 1, for any p >= 1 and Σ r_i^(−p) <= 1 (§2, §7), where
-N_i is the gauge of K_i. p = 1 corresponds to shares of the budget; with larger p small queries gain
-and large queries lose.
+unit raises them, a removed unit lowers them, and a replaced unit may do both. For counts of rows
+this holds, too: the shifts are in cubes or simplices. If a unit moves each query i within a body
+K_i, then it moves all queries within the set (Σ (N_i/r_i)^p)^(1/p) <= 1. Here N_i is the gauge of
+K_i, and any p >= 1 and r_i are allowed with Σ r_i^(−p) <= 1 (§2, §7). p = 1 corresponds to shares
+of the budget; with larger p small queries gain and large queries lose.
 
 The search compares estimates in floats with the noise of separate draws. Its result is proved
 later, and then compared again.
@@ -62,7 +62,7 @@ _ROOM = 1e-5  # least gain in ln(variance) over a separate draw: more than the e
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawGroup:
-    """Queries that share a draw, by index, and their joint `sensitivity` if there are several."""
+    """Indices of queries that share a draw, and their joint `sensitivity` if there are several."""
 
     members: tuple[int, ...]
     sensitivity: Sensitivity | None = None
@@ -75,8 +75,9 @@ def partition(
 
     `logs` has, for each query, the mean of ln(variance) over its numbers, in a separate draw at its
     share of `budget`. The result is the partition with the least Σ share·ln(variance) in which no
-    query gets more noise. Queries stay separate if Gaussian noise in all of them has less. In a
-    series, `budget` is for all `releases`, and noise of a body gets an equal part for each.
+    query gets more noise than in a separate draw. Queries stay separate if Gaussian noise in all of
+    them gives a smaller sum. In a series, `budget` is for all `releases`, and noise of a body gets
+    an equal part for each.
     """
     alone = [DrawGroup(members=(query.index,)) for query in queries]
     release_budget = _part_of(budget, Fraction(1, releases))
@@ -98,9 +99,9 @@ def partition(
 
 
 def _split_kinds(queries: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
-    """The sets of queries within which groups are searched: all, or persons and rows separately.
+    """The lists of queries in which groups are searched: all, or persons and rows separately.
 
-    With many queries the separate sets keep the number of groups small.
+    With many queries, separate lists keep the number of possible groups small.
     """
     able = [query for query in queries if query.persons or query.shaped or query.additions]
     kinds = [able]
@@ -133,7 +134,7 @@ def _match_layouts(
 ) -> Iterator[Layout]:
     """Yield, for each query, a layout whose shifts lie in the query's part of `sensitivity`.
 
-    `options` has the layouts of each query. A query without such a layout is skipped.
+    `options` has the layouts of each query. A query for which no layout fits is skipped.
     """
     if isinstance(sensitivity, Added) and isinstance(sensitivity.of, Jointly):
         parts = sensitivity.of.parts
@@ -156,7 +157,7 @@ def same_integers(layouts: Iterable[Layout]) -> bool:
 
 
 _Joint = tuple[float, "Sensitivity"]
-"""The cost Σ share·ln(variance) of a joint draw, and the sensitivity of its queries together."""
+"""The cost Σ share·ln(variance) of a joint draw, and the joint sensitivity of its queries."""
 
 
 def _best_groups(
@@ -221,7 +222,7 @@ def _cost_of_persons(
 
 
 def _share_of(queries: Sequence[DrawQuery], budget: Budget) -> Budget | None:
-    """The sum of the queries' shares of `budget`; None if it has too many digits."""
+    """The sum of the queries' shares of `budget`; None if a number of it has too many digits."""
     return _part_of(budget, sum((query.share for query in queries), Fraction(0)))
 
 
@@ -349,5 +350,5 @@ def _gaussian_gain(
 
 
 def _exp(logs: Floats) -> Floats:
-    """The values of e^logs, capped at e: a share above 1 is impossible, whatever its size."""
+    """e^logs, capped at e: any share above 1 is impossible, so larger values don't matter."""
     return np.exp(np.minimum(logs, 1.0))

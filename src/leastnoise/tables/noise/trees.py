@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leastnoise.workloads.tree_search import Trees
 
 WIDTH_UNKNOWN = "the noise of its sums is too large to compute their ±"
-"""The message for a plan whose sums' law isn't known well enough for a half-width."""
+"""The message of a plan if the law of some sums isn't known well enough for a half-width."""
 
 
 def prove_tree(
@@ -78,7 +78,7 @@ def find_tree(
 
 
 def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseError:
-    """The error of a table's numbers, and of each row if rows have different errors.
+    """The error of a table's numbers, with the error of each row if rows differ.
 
     The strategy gives the errors of one group's rows; all `groups` have the same errors.
     """

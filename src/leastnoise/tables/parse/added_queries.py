@@ -1,4 +1,4 @@
-"""Queries that keys of a spec add: to count rows and values left out, and to find bounds."""
+"""Queries that a spec's keys add: they count rows and values left out, or find bounds."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """The spec with the queries that its keys ask for, and the asking key by added query's name."""
+    """The spec with the queries that its keys add; for each, the key that asks for it.
+
+    The second result maps the name of an added query to that key.
+    """
     spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)
     return spec, counts | bounds
@@ -223,7 +226,7 @@ def _check_candidates(name: str, column: Column, finds: FindBounds, path: str) -
 
 
 def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
-    """Replace the `share` of found bounds by queries that find them.
+    """Add queries that find bounds, in place of the `share` of each section of such bounds.
 
     Each added query has exactly its share of the whole budget; the other queries divide the rest in
     the same proportions as before.
@@ -257,7 +260,7 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each limit, and for the bounds of each column, that are found already."""
+    """Yield a problem for each limit, and each column's bounds, already stated as found."""
     for key, finder in found_limits.list_finders(spec):
         if finder.finds.found is not None:
             yield f"{key}.found", _WRITTEN.replace("bounds", "limit")

@@ -68,9 +68,9 @@ _DEEPEST_KEY = 100  # dots and brackets in a key, including the dots in names of
 def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Problem]:
     """Check a spec as it is `written`, with the queries that its keys add.
 
-    Returns the whole spec with the layouts of its queries, or all its problems. Keys in `unread`
-    have values that couldn't be read, and are None or a default; problems that follow from them are
-    left out.
+    Returns the whole spec with the layouts of its queries, or all its problems. The values of keys
+    in `unread` couldn't be read, and were replaced by None or a default. Problems that may be due
+    to this are left out.
     """
     queries = parse_queries(written)
     problems = [*islice(added_queries.asking_problems(written, queries), MOST_PROBLEMS)]
@@ -194,11 +194,11 @@ def _expressions(spec: Spec) -> Iterator[Problem]:
 
 
 def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
-    """The reason why no expression may be computed over rows with the same value of a column.
+    """The reason why expressions can't be computed over all rows with one value of a column.
 
-    Over the unit, values depend on the rows of one person alone. If only a person's rows in one
-    release are protected, values over rows of other releases would depend on more than these. None
-    if allowed.
+    Over the unit's column, values depend on the rows of one person alone. But if only a person's
+    rows in one release are protected, values would also depend on the person's rows in other
+    releases. None if such expressions are allowed.
     """
     privacy, series = spec.privacy, spec.series
     if privacy.by_row:

@@ -1,6 +1,6 @@
 """The uses of columns in a spec: their keys, the types that they need, and their problems.
 
-The same checks serve the types that a spec declares and the types that its source has.
+The same checks are used for types that a spec declares and for types of its source.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class ColumnUse:
     """A use of a column under the `key` of the spec that names it.
 
     For this `purpose` the column must have one of the `types`. If `bounded`, the column is summed
-    and needs public bounds. `keys` are public keys with which it is compared; `keys_at` is their
-    place in the spec.
+    and needs public bounds. `keys` are public keys with which its values are compared; `keys_at` is
+    the key of the spec that lists them.
     """
 
     column: str
@@ -70,7 +70,7 @@ class ColumnUse:
                 yield f"{self.keys_at}[{index}]", why
 
     def long_keys(self) -> Iterator[Problem]:
-        """Yield a problem for each key that no row can have: longer texts count as missing."""
+        """Yield a problem for each public key that is too long: no row can have such a key."""
         for index, key in enumerate(self.keys or ()):
             # its length as it is written in a CSV file
             if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:

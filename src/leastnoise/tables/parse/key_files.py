@@ -51,7 +51,7 @@ def find_type_in_source(data: object, column: str, folder: Path | None) -> Colum
 
 
 def _escape(path: Path) -> str:
-    """Escape a path for SQL, so that DuckDB sees no pattern in it."""
+    """Escape a path so that DuckDB doesn't read a pattern in it."""
     return re.sub(r"([*?\[\]])", r"[\1]", str(path)).replace("'", "''")
 
 
@@ -110,7 +110,7 @@ def _name_repeated(keys: Sequence[Key], file: str) -> str:
 
 
 def _check_levels(column: str, named: Any, file: str) -> list[str]:
-    """The columns to read from a file of keys with levels, the column of the keys first."""
+    """The columns to read from a file of keys with levels; the column of the keys is first."""
     if not isinstance(named, list) or not named or not all(isinstance(name, str) for name in named):
         raise ValueError('Expected the names of columns in levels, such as ["state", "nation"].')
     if len({column, *named}) <= len(named):
@@ -198,7 +198,7 @@ def _parse_field(field: str, declared: object, number: int) -> Key:
 
 
 def _read_parquet(content: bytes, declared: object) -> list[Key]:
-    """Read the keys of a Parquet file of one column, which has its own type."""
+    """Read the keys of a Parquet file with a single column; its type in the file is used."""
     try:
         with parquet_rows.open_rows(content) as rows:
             if len(rows.columns) != 1:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def read_named_files(
     raw: dict[str, Any], folder: Path | None, problems: list[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Replace the names of files in the plain spec `raw` by the keys or sums that they hold.
+    """Replace the names of files in the plain spec `raw` by the keys or sums in these files.
 
     Paths are relative to `folder`; without a folder no file is read, and each file is a problem. A
     file that can't be used adds a problem instead of keys.

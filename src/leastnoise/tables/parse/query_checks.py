@@ -111,7 +111,7 @@ def _uses(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _limits(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield a problem for limits of a query that bound nothing in it."""
+    """Yield a problem for each limit of a query that can't have an effect there."""
     query, key = parsed.query, f"{path}.contribution"
     if query.contribution is None:
         return
@@ -180,7 +180,7 @@ def _objective(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _prefer(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield a problem of `prefer` if no threshold decides which groups are published."""
+    """Yield a problem if `prefer` is set, but no threshold decides which groups are published."""
     query = parsed.query
     private = parsed.spec.has_unlisted_keys(query)
     together = any(statistic.of_all_groups for statistic in parsed.statistics)

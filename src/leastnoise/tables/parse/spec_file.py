@@ -106,9 +106,9 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _has_long_names(text: str, most: int) -> bool:
-    """True if a key in `text`, which may not be TOML, has at least `most` names with dots.
+    """True if a key in `text`, which may not be TOML, has at least `most` names, joined by dots.
 
-    tomllib takes n² steps for n names, and opens n nested tables.
+    For n names tomllib takes n² steps and opens n nested tables.
     """
     bare = _TEXTS.sub(lambda match: "" if match[0][0] == "#" else "s", text)
     name = r"[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+"
@@ -146,10 +146,11 @@ def lay_out(
 
 
 def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
-    """Validate the spec with pydantic; a value that can't be read becomes a problem, and `UNREAD`.
+    """Validate the spec with pydantic. A value that can't be read becomes `UNREAD`, and a problem.
 
-    So a bad value doesn't hide problems that the checks find in other values. Raises SpecError if
-    the spec can't be read without the bad values. `parse` never returns a spec with a problem.
+    So a bad value doesn't hide problems of other values, which the checks find later. Raises
+    SpecError if the spec can't be read without the bad values. `parse` never returns a spec with a
+    problem.
     """
     try:
         return Spec.model_validate(plain)
@@ -177,9 +178,9 @@ def _locate(
 ) -> tuple[str, list[int | str]]:
     """The key of an error, and the path of the value to mark as unread.
 
-    The path omits the last `within` parts of the location, which lie inside that value. If a value
-    may have several forms, pydantic puts the name of the form that it seems to have between the
-    keys, such as "bands[]". Such a value is unread as a whole.
+    The path omits the last `within` parts of the location, which are inside that value. If a value
+    may have several forms, pydantic inserts the name of its apparent form into the location, such
+    as "bands[]". Such a value is marked as a whole.
     """
     value: Any = plain
     key, unread, is_whole = "", list[int | str](), False
@@ -257,7 +258,7 @@ def dumps(spec: Spec) -> str:
 
 
 def _is_explicit(section: BaseModel, name: str) -> bool:
-    """True if an empty list is kept, such as `statistics = []`, which asks for keys alone."""
+    """True if an empty list is written, such as `statistics = []`, which asks for keys alone."""
     return name == "statistics" and name in section.model_fields_set
 
 

@@ -7,7 +7,7 @@ are made only by `leastnoise release SPEC --plan`.
 In TOML every group_by keeps its order, because it is the order of the columns and rows of the
 published table. Writers of TOML put tables, such as edges, after all lists.
 
-Lines are looked up in a text that tomllib has already read, so that it is valid TOML. The reader
+Lines are looked up in a text that tomllib has read before, so that it is valid TOML. The reader
 here only distinguishes keys, values and comments. Keys are spelled as in errors:
 `query[0].group_by.plan[2]`.
 """
@@ -48,7 +48,10 @@ def json_schema() -> dict[str, Any]:
 
 @final
 class _Draft7(GenerateJsonSchema):
-    """Generate draft 7 without references and titles, and without null, which TOML doesn't have."""
+    """Generate a schema of draft 7, without references and titles.
+
+    null is left out, since TOML doesn't have it.
+    """
 
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
         result = super().generate(schema, mode)
@@ -132,7 +135,7 @@ def write(record: Mapping[str, Any]) -> str:
 
 
 def _would_move(group_by: object) -> bool:
-    """True if a list follows a table, which a writer of TOML would put first."""
+    """True if a list follows a table, since a writer of TOML would put the list first."""
     if not isinstance(group_by, dict):
         return False
     tables = [isinstance(value, dict) for value in group_by.values()]
@@ -140,7 +143,7 @@ def _would_move(group_by: object) -> bool:
 
 
 def _in_order(group_by: Mapping[str, Any]) -> list[str]:
-    """The lines of a group_by section in its order; tables are written as keys with dots."""
+    """The lines of a group_by section, in its order; tables are written as keys with dots."""
     lines: list[str] = []
     for name, value in group_by.items():
         if isinstance(value, dict):
@@ -174,7 +177,8 @@ def lines(
 ) -> list[int | None]:
     """The line of the TOML `text` for each problem, or None if it has no line.
 
-    A missing key gets the line of its table. The keys `elsewhere` were given outside the file.
+    For a missing key it is the line of the key's table. Problems of the keys in `elsewhere`, which
+    were given outside the file, have no line.
     """
     positions = _KeyPositions(text)
     numbers: list[int | None] = []
@@ -191,7 +195,7 @@ def lines(
 
 @final
 class _KeyPositions:
-    """The positions of keys in a TOML text, which is read when the first line is looked up."""
+    """The positions of keys in a TOML text, which is parsed when a line is first asked for."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -202,7 +206,10 @@ class _KeyPositions:
         self._is_read = False
 
     def line(self, key: str) -> int | None:
-        """The line of `key`, or else of the innermost table around it; None for no such line."""
+        """The line of `key`, or of the innermost table that contains it.
+
+        None without such a line.
+        """
         if not self._is_read:
             self._is_read = True
             self._ends = [match.start() for match in re.finditer("\n", self._text)]

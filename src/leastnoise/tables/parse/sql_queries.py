@@ -1,7 +1,7 @@
 """Translate SQL into the keys of a spec's query, which the plan shows and the spec stores.
 
-Everything except statistics is refused by name, with a suggestion. The query has the meaning of its
-keys: every public key has a row, and sums are of values within their bounds.
+SQL that isn't about statistics is refused, with a suggestion. A translated query has the meaning of
+its keys: every public key has a row, and values are clamped to their bounds before they are summed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) ->
 
 
 def _check_clauses(query: exp.Expr) -> exp.Select:
-    """Return the query if keys of the spec express all its clauses; else raise ValueError."""
+    """Return the query if the keys of a spec can express all its clauses; else raise ValueError."""
     if not isinstance(query, exp.Select):
         why = 'Expected one select, such as "select count(*) from data", in each query.'
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
@@ -167,7 +167,7 @@ def _suggest_name(node: exp.Expr, text: str, known: Collection[str]) -> str:
 
 
 def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> bool:
-    """True if a node is a column of group by; raises ValueError if it has an alias."""
+    """True if a node is a column of GROUP BY; raises ValueError if it has an alias."""
     if isinstance(node, exp.Alias):
         why = f"Leave 'as {node.alias}' out: result columns have the names of statistics."
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec

@@ -1,9 +1,10 @@
 """Find the least ε with which every query of a release has the accuracy that it asks for.
 
-The search makes whole plans with proved noise until their errors just meet the wishes (`Wish`); the
-result is one of these plans. Errors aren't proportional to 1/ε: rounding to whole numbers makes
-them stepwise, a large ε makes them fall exponentially, and another family may take over. So each
-search brackets ε between a value that meets the wishes and a value that doesn't.
+The search computes whole plans with proved noise until their errors just meet the wished errors
+(`Wish`); the result is one of these plans. Errors aren't proportional to 1/ε. Rounding to whole
+numbers makes them step functions of ε, for large ε they fall exponentially, and another family may
+become the best. So each search brackets ε between a value that meets the wishes and a value that
+doesn't.
 
 The search first finds the least ε of each query alone, and then of each group of queries that share
 a draw. The shares of ε follow from these. If all queries are accounted for together, the shares are
@@ -48,10 +49,10 @@ _FIRST = 5.0  # the longest first step in ln ε
 
 
 def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
-    """Find a spec whose ε is a number, and its plan.
+    """Find the plan of a spec, and the spec with the ε of that plan.
 
-    With `epsilon = "least"`, ε and the importances are replaced by those found. Raises Refused if
-    no ε from 1e-6 to 100 meets all wishes, or if no noise is proved for a query.
+    With `epsilon = "least"`, the search chooses ε and the importances. Raises Refused if no ε from
+    1e-6 to 100 meets all wishes, or if no noise is proved for a query.
     """
     if layout.spec.privacy.epsilon != LEAST:
         return layout, plan(layout, progress=progress)
@@ -109,7 +110,8 @@ def _parts_alone(layout: SpecLayout) -> list[float]:
 def _parts_of_draws(planned: Planned) -> list[float]:
     """The part of the plan's ε that each query spends.
 
-    If queries share a draw, their parts are scaled to the least ε of this draw alone.
+    For queries that share a draw, the parts are scaled: they add up to the least ε of this draw
+    alone.
     """
     layout, current = planned
     queries = layout.spec.query
@@ -129,9 +131,9 @@ def _parts_of_draws(planned: Planned) -> list[float]:
 
 
 def _balance(planned: Planned) -> Planned:
-    """Find a plan with less ε if queries that are accounted for together have uneven errors.
+    """Find a plan with less ε if jointly accounted queries meet their wishes unevenly.
 
-    Such noise is nearly Gaussian, and its error is nearly proportional to 1/(its part of ε).
+    With joint accounting, the error of a query is nearly proportional to 1/(its part of ε).
     """
     for _ in range(_ROUNDS):
         layout, current = planned
@@ -153,15 +155,15 @@ def _balance(planned: Planned) -> Planned:
 def _find_least(layout: SpecLayout, *, guess: float) -> Planned:
     """Find the least ε that meets all wishes with these importances; return the spec and its plan.
 
-    The result meets them, and an ε smaller by `_CLOSE` doesn't. If errors grow with ε somewhere,
-    because another family takes over, a still smaller ε may meet them; it is taken if the search
-    comes across it.
+    The result meets all wishes, and an ε that is smaller by `_CLOSE` doesn't. Errors may grow with
+    ε where another family becomes the best. Then a still smaller ε may meet the wishes; it is used
+    only if the search happens to try it.
     """
     tried: dict[Fraction, float] = {}
     met: dict[Fraction, Planned] = {}
 
     def excess(log_epsilon: float) -> float:
-        """The value of ln(wish/error) for the worst error, above 0 if all wishes are met."""
+        """ln(wish/error) for the worst error; ≥ 0 if all wishes are met."""
         if log_epsilon < math.log(_SMALLEST):
             return -_FAR
         epsilon = Fraction(f"{_clip(math.exp(log_epsilon)):.{_DIGITS}g}")
@@ -228,7 +230,7 @@ def _clip(epsilon: float) -> float:
 
 
 def _select_queries(layout: SpecLayout, indices: Sequence[int], *, of_delta: float) -> SpecLayout:
-    """The layout of these queries alone, with the share `of_delta` of δ."""
+    """The layout of a spec with these queries only, and with the share `of_delta` of δ."""
     spec = layout.spec
     delta = Fraction(f"{float(spec.privacy.delta) * of_delta:.{_DIGITS}g}")
     privacy = spec.privacy.model_copy(update={"delta": delta})

@@ -39,9 +39,9 @@ def plan(
     """Plan a release: find the proved noise with the least variance for each query.
 
     Each query has its own draw at its share of the budget, or it shares a draw with other queries.
-    If joint accounting reduces the noise of every query, the noise of all is scaled down until they
-    meet the budget only together. No query has more noise in a shared draw than it would get alone.
-    With a budget in ρ each query has Gaussian noise for its part of ρ.
+    If joint accounting reduces the noise of every query, all noise is scaled down until the draws
+    just meet the budget together. No query gets more noise in a shared draw than in a draw of its
+    own. With a budget in ρ each query has Gaussian noise for its part of ρ.
 
     `progress` is called with each stage in words. Raises Refused if no noise is proved for a query,
     or, with `check`, if a number may be out of the range of float64.
@@ -68,7 +68,7 @@ def plan(
 def _plan_found_limit(
     spec: Spec, finder: Finder, tell: Callable[[str], object], *, check: bool
 ) -> Plan:
-    """Plan a release that finds a limit: one plan for each candidate, and the choice."""
+    """Plan a release that finds a limit: the choice of the limit, and a plan for each candidate."""
     plans: list[Plan] = []
     for limit in finder.finds.candidates:
         tell(f"Planning with {finder.label} = {limit:,}")
@@ -106,11 +106,11 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 
 
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
-    """The mean over the plan's parts of a part's total noise: Σ of std over its cells, in rows.
+    """The mean, over the plan's parts, of a part's total noise: the sum of std over its cells.
 
-    If quantiles are all that depends on the limit, half the 95 % bound on their errors in rows
-    stands for std. The result affects only the quality of the choice, not its privacy. It is
-    rounded to six digits, so that the certificate stays short.
+    Only parts to which the limit applies count. If these are only quantiles, half the 95 % bound on
+    their errors in rows is used in place of std. The result affects only the quality of the choice,
+    not its privacy. It is rounded to six digits, so that the certificate stays short.
     """
 
     def is_limited(name: str) -> bool:
@@ -157,10 +157,10 @@ def plan_as_certified(
 ) -> Plan:
     """Derive the plan of a spec from its certificate, which may be proved or only claimed.
 
-    The plan follows from the two alone, so that `verify` can make it again. `splits` have the noise
-    of draws before joint accounting reduced it. They are searched again where they are needed and
-    not given. Raises CertificateRejected unless the certificate is about this spec, and Refused if
-    a number may be out of the range of float64.
+    The plan follows from spec and certificate alone, so that `verify` can derive it again. `splits`
+    has the noise of draws before joint accounting reduced it. If it is None, this noise is searched
+    again. Raises CertificateRejected unless the certificate is about this spec, and Refused if a
+    number may be out of the range of float64.
     """
     whole = _read_plan(layout, certificate, splits)
     check_range(whole)
@@ -176,7 +176,7 @@ def _read_plan(
 ) -> Plan:
     """Derive the plan from the certificate without checking the range of its numbers.
 
-    `known` certificates were proved in the search for `splits`.
+    `known` has certificates that were proved before, so that they aren't proved again.
     """
     if certificate.budget != layout.spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
@@ -199,7 +199,10 @@ def _read_plan(
 
 
 def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> LimitCertificate:
-    """The certificate of the choice. Raises CertificateRejected if the spec doesn't imply it."""
+    """The certificate of the choice of a limit.
+
+    Raises CertificateRejected if the spec doesn't imply it.
+    """
     names = [name for name, _ in certificate.draws]
     claim = certificate.draws[0][1] if names == [finder.label] else None
     if not isinstance(claim, LimitCertificate):

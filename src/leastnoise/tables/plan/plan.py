@@ -36,7 +36,7 @@ _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """A published table of a query, with the parts that its columns come from."""
+    """A published table of a query, with the parts that have its columns."""
 
     name: str
     parts: tuple[TablePart, ...]
@@ -69,8 +69,8 @@ class Plan(Framed, Shown):
       `noise`;
     - `epsilon` and `delta`, the query's share of the budget;
     - in the statistic's units `std`, `half_width_95`, `plain_laplace_std` and
-      `plain_gaussian_std`, missing if plain noise can't serve. They are missing for quantiles,
-      which have their error in rows in `rows_95`;
+      `plain_gaussian_std`; the last two are missing if such plain noise is impossible;
+    - `rows_95`, only with quantiles: their error in rows; `std` and so on are missing for them;
     - `bounds`, only if bounds are still to be found: "widest" if an error is for the widest.
 
     Printed, the plan is one table: the shares of the budget, the interval with 95 % of the noise,
@@ -141,7 +141,7 @@ class Plan(Framed, Shown):
     def epsilon_of_one(self) -> float | None:
         """A proved ε of a single release of a series, at the δ of the whole series.
 
-        None without a series, and if each unit is in one release only.
+        None without a series, or if each unit is in one release only.
         """
         several = self.certificate.releases > 1
         return summary.find_epsilon_of_one(self.certificate) if several else None
@@ -223,7 +223,7 @@ class Plan(Framed, Shown):
         return columns
 
     def _marked(self, part: TablePart) -> dict[str, Any]:
-        """The record of a part, with `bounds` = "widest" in errors for the widest bounds."""
+        """The record of a part; errors for the widest bounds get `bounds` = "widest"."""
         record = part.to_record()
         for error in record.get("errors", ()):
             if self._bounds(part, error["statistic"]) is not None:
@@ -242,7 +242,7 @@ class Plan(Framed, Shown):
 
     @property
     def by_query(self) -> tuple[QueryPlan, ...]:
-        """The parts grouped by table, in the order of the spec.
+        """The tables with their parts, in the order of the spec.
 
         If a query also has tables of sums, the table of its cells comes first.
         """

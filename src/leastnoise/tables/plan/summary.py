@@ -43,9 +43,9 @@ _WEAK = 10  # above this ε a guarantee means little
 
 
 def list_rows(plan: Plan) -> list[tuple[str, ...]]:
-    """The rows of the table with the heads `HEADS`, one for each statistic.
+    """The rows of the table with the heads `HEADS`: a row for each statistic.
 
-    The name of a query and a share appear in their first row only. The shares add up to 100 %.
+    The name and the share of a query appear only in its first row. The shares add up to 100 %.
     """
     rows: list[tuple[str, ...]] = []
     parts = [part for query in plan.by_query for part in query.parts]
@@ -119,7 +119,8 @@ def _share(part: TablePart, plan: Plan) -> Fraction:
 def _percentages(shares: Sequence[Fraction]) -> list[str]:
     """Write shares of 1 in per cent, as whole numbers if possible, else in tenths.
 
-    They add up to 100 %: each is rounded down, and then the shares that lost most are rounded up.
+    The results add up to 100 %: each share is rounded down, and then those that lost most are
+    rounded up.
     """
     digits = 0 if all((100 * share).denominator == 1 for share in shares) else 1
     steps = [share * 100 * 10**digits for share in shares]
@@ -148,7 +149,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
 
 
 def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
-    """Sentences about queries that count rows and values lost to limits and bounds.
+    """Sentences about counts of persons, rows and values that limits or bounds leave out.
 
     With `rest`, sentences about queries that count rows in no group.
     """
@@ -171,7 +172,7 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
 
 
 def describe_detection(plan: Plan) -> list[str]:
-    """Sentences about the smallest losses to limits and bounds that noisy counts can reveal."""
+    """Sentences on how much limits and bounds must leave out before noisy counts can reveal it."""
     errors = [error for part in plan.noisy_parts if part.layout.clipped for error in part.errors]
     sentences = [
         f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %). A "
@@ -320,7 +321,7 @@ UNIT_NOTE = "Rows are left out if their unit is missing, because they name no pe
 
 
 def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
-    """Yield the assumed sizes of groups on which the errors of these statistics depend."""
+    """Yield phrases for the group sizes that the errors of these statistics assume."""
     kinds = [*dict.fromkeys(statistic.kind for statistic in sized)]
     if kinds:
         several = SIZES_NOTE.format(kinds=_words.join_names(kinds))

@@ -1,4 +1,4 @@
-"""Gaussian noise of all draws, scaled so that they spend a budget in ρ."""
+"""Scale the Gaussian noise of all draws so that together they spend a budget in ρ."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def scale_to_rho(offers: Sequence[Offer], rho: Fraction, neighbours: Neighbours)
     """Scale the Gaussian noise of each offer to its part of ρ, and prove it.
 
     A draw with l2 sensitivity Δ and standard deviation σ spends Δ²/2σ² of ρ; these parts add up
-    (Bun & Steinke 2016, Lemma 1.7). An offer gets the same part of ρ as of δ, which follows from
-    the importances. Within an offer, the ratios of scales stay the same. Raises Refused if an offer
-    has other than Gaussian noise.
+    (Bun & Steinke 2016, Lemma 1.7). An offer gets the same part of ρ as of δ; it follows from the
+    importances. Within an offer, the ratios of scales stay the same. Raises Refused if an offer has
+    other than Gaussian noise.
     """
     delta = sum((_delta_of(offer) for offer in offers), Fraction(0))
     return [

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 By = str | Sequence[str]
 Keys = Mapping[str, Any]
 Bounds = Sequence["Exact"] | Mapping[str, Any]
-"""Two numbers, or a table that asks to find them: `{"find": True, "share": …, "candidates": …}`."""
+"""Two numbers, or a table that asks the release to find the bounds.
+
+Such a table is `{"find": True, "share": …, "candidates": …}`.
+"""
 _EXAMPLES = {"bounds": "(0, 100)", "candidates": '{"from": 0, "to": 100, "step": 1}'}
 _KNOWN = {"keys", "edges"}
 
@@ -138,7 +141,8 @@ class ReleaseBuilder:
     """A release of tables about people, built by one call per statistic; begin with `release`.
 
     Builders are immutable: each call returns a new one. Statistics `by` the same columns form one
-    table, named "all", "by_region" or "by_region_sex". By default all tables have equal shares.
+    table, named "all", "by_region" or "by_region_sex". By default all tables have equal shares of
+    the budget.
 
     Facts about a column are public and need to be given only once:
 

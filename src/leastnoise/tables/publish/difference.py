@@ -33,10 +33,17 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Ingredients, Statistic
 
 CONVOLVED, UNION = 0.95, 0.9
-"""Confidence of an interval: from the convolved laws of noise, or from a union bound."""
+"""Confidence levels of intervals: for known distributions of both noises, and otherwise.
+
+In the second case, both published 95 % intervals hold at once with probability 90 % (a union
+bound).
+"""
 
 _NoisyStatistic = tuple["NoisyPart", "Statistic", "Ingredients", list[int]]
-"""A part of a query, a statistic of it, and its ingredients with their coordinates in the draw."""
+"""A part of a query, one of its statistics, that statistic's ingredients, and their coordinates.
+
+Coordinates are indices in the draw.
+"""
 
 
 @final
@@ -46,8 +53,8 @@ class ReleaseDifference(Shown):
 
     `_std` is the root of the sum of both variances, since the two draws of noise are independent.
     Each interval from `_low` to `_high` holds the difference without noise with the probability in
-    the table's `confidence`. That is 0.95 if the laws of both noises are known. Otherwise it is
-    0.9, since both published intervals hold with 0.95 each.
+    the table's `confidence`. That is 0.95 if the distributions of both noises are known. Otherwise
+    it is 0.9, since each published interval holds with 0.95.
 
     Attributes:
         before: The earlier release, verified.
@@ -158,7 +165,10 @@ _Both = tuple[tuple["NoisyPart", ...], tuple["NoisyPart", ...]]
 
 
 def _find_mismatches(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Iterator[str]:
-    """Reasons why the tables of a query can't be subtracted, as text after the query's name."""
+    """Yield the reasons why the tables of a query can't be subtracted.
+
+    A reason is text that follows the query's name.
+    """
     first, second = (parts[0].layout for parts in both)
     yield from _find_group_mismatches(first, second)
     if before.spec.derive != after.spec.derive:
@@ -198,7 +208,7 @@ def _find_group_mismatches(first: Layout, second: Layout) -> Iterator[str]:
 
 
 def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatistic]:
-    """The statistics of a query by label, each with the part that draws it."""
+    """The statistics of a query by label, each with its part, its ingredients and coordinates."""
     return {
         statistic.label: (part, statistic, ingredients, [part.first + use for use in uses])
         for part in parts
@@ -254,10 +264,10 @@ def _subtract(
 
 
 def _half_width(before: _NoisyStatistic, after: _NoisyStatistic) -> float | None:
-    """The half-width t for which the noise of a difference is within ±t with probability 95 %.
+    """The half-width t: the noise of a difference is within ±t with probability 95 %.
 
-    Rounding of counts adds half a multiple for each release. None if the noise of a value has no
-    known law, as in tables that add up, or if the value may have been clamped.
+    Rounding of counts adds half a multiple for each release. None if the distribution of the noise
+    isn't known, as in tables that add up, or if a value may have been clamped.
     """
     half, ends = 0.0, []
     for part, statistic, ingredients, coordinates in (before, after):

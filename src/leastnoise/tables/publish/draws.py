@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Draws:
-    """The draws of a `plan`, from the exact totals of `rows`.
+    """The draws of a `plan`, which add noise to the exact totals of `rows`.
 
-    Tables in `known`, by the labels of their parts, were drawn before and are used as they are.
-    `memory` has the sums of a series with running totals, and receives the new sums.
+    Tables in `known`, by the labels of their parts, were drawn before and are used unchanged.
+    `memory` is only for a series with running totals: it has the sums so far, and receives the new
+    sums.
     """
 
     plan: Plan
@@ -62,11 +63,7 @@ class Draws:
         return by_query
 
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
-        """The table of each part, by the part's label.
-
-        The source is opened once for all layouts of listed cells, and once more for each layout of
-        unlisted groups.
-        """
+        """Draw these answers; return the table of each part, by the part's label."""
         layouts = [layout for answer in answered for layout in answer.reads.cells]
         vectors = iter(self.rows.vectors(layouts))
         drawn: dict[str, Table] = {}
@@ -91,7 +88,7 @@ def draw_tables(
     """Draw the tables of a release.
 
     Returns the plan, with any limit and bounds that were found, and the tables by query. `memory`
-    has the sums of a series with running totals, and receives the new sums.
+    is only for a series with running totals: it has the sums so far, and receives the new sums.
     """
     rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
     if (finder := found_limits.finder_of(spec_layout.spec)) is not None:
@@ -126,7 +123,7 @@ def _find_limit(spec_layout: SpecLayout, plan: Plan, finder: Finder, rows: Exact
 def plan_with_bounds(
     spec_layout: SpecLayout, plan: Plan, bounds: Mapping[str, tuple[Fraction, Fraction]]
 ) -> Plan:
-    """The plan with the found bounds in place of bounds to be found.
+    """The plan with the bounds that the release found.
 
     The certificate is unchanged: a value scaled to its bounds is within [−1, 1] for any bounds.
     """
@@ -136,10 +133,11 @@ def plan_with_bounds(
 
 
 def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
-    """Plan with the narrowest bounds that can be found: for all columns, then for each alone.
+    """Check that a plan exists for the narrowest bounds that a release may find.
 
-    The plan itself was made with the widest bounds. Raises Refused, naming the bounds, if a
-    published number could vanish, and InvalidInput if the spec would not read back unchanged.
+    Tries them for all columns together, then for each column alone. The plan itself was computed
+    with the widest bounds. Raises Refused, naming the bounds, if the noise of a published number
+    could underflow, and InvalidInput if the spec would not read back unchanged.
     """
     narrow = {
         name: found_bounds.narrowest_bounds(spec_layout.spec.columns[name])

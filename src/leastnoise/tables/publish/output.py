@@ -42,11 +42,12 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     """Yield a temporary directory beside `path`, which is renamed to `path` if the block succeeds.
 
     Files are synced before the rename. If the process is killed, `path` is complete or absent, and
-    the next release to `path` removes the temporary directory. A child process that was forked in
-    the block publishes and removes nothing. Errors of the block are passed on unchanged.
+    the next release to `path` removes the temporary directory. A child process that is forked in
+    the block neither publishes nor removes the directory. Errors of the block are passed on
+    unchanged.
 
     Raises InvalidInput before the block runs if `path` exists, if its folder isn't writable, or if
-    it would take a file name that the `ledger` needs; after the block if the disk fails.
+    `path` is a file name that the `ledger` needs. Raises it after the block if the disk fails.
     """
     if "\0" in str(path):
         raise InvalidInput("The output path holds a NUL. Nothing was spent.")
@@ -152,7 +153,7 @@ def _create_beside(path: Path) -> Iterator[Path]:
 def sweep(parent: Path, name: str) -> None:
     """Remove the temporary directories that killed releases left in `parent`.
 
-    `name` is a regular expression for the names of the directories that they would have published.
+    `name` is a regular expression that matches the names of their final directories.
     """
     spill.sweep(parent, re.compile(rf"\.{name}\.\d+-\d+\.partial"))
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _RESERVE = "rehearsal"
 _ODD = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: its multiples modulo 2^64 have no pattern that compresses."""
+"""2^64 over the golden ratio. Its multiples modulo 2^64 have no pattern that compresses well."""
 
 
 def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
@@ -119,10 +119,10 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
     """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
-    Until `make_room`, the disk holds, for each table, a table that is at least as long, and a seal
-    of the final length. Tables of unlisted groups are written empty, since their length isn't
-    known. Raises InvalidInput if a key or a name is too long for the format, or if the disk is
-    full.
+    The reserved files hold a table at least as long as each final table, and a seal of the final
+    length; `make_room` removes them. The length of a table of unlisted groups isn't known, so that
+    its file has no rows. Raises InvalidInput if a key or a name is too long for the format, or if
+    the disk is full.
     """
     kind = spec.table_kind
     reserve = folder / _RESERVE
@@ -195,7 +195,7 @@ def _long_float(bits: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The state of a series in its ledger: how many of its `releases` are published.
+    """The state of a series in its ledger. It publishes `releases` in all.
 
     `report` is the rule that assigns rows to releases (`Spec.report_rule`). `begun` is the ledger's
     record of the series; None before the first release.
@@ -266,9 +266,9 @@ class Standing:
         return output / f"{number:0{len(str(self.releases))}}"
 
     def plan(self, spec_layout: SpecLayout) -> Plan | None:
-        """The plan that was charged, for this spec; None before the first release.
+        """The plan that the ledger charged, for this spec; None before the first release.
 
-        Raises Refused if the spec differs from the certificate.
+        Raises Refused if the spec doesn't fit the charged certificate.
         """
         if self.begun is None:
             return None
@@ -285,7 +285,11 @@ class Standing:
             ) from None
 
     def _check_same_rows(self, begun: ChargedSeries) -> None:
-        """Raise CertificateRejected if rows could count in other releases than were charged."""
+        """Raise CertificateRejected unless the spec has as many releases as were charged.
+
+        The rule that assigns rows to releases has to be unchanged, too. Otherwise rows could count
+        in other releases than were charged.
+        """
         if begun.releases != self.releases:
             why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
             raise CertificateRejected(why)
@@ -315,7 +319,7 @@ class _Statement(TypedDict):
 
 
 def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
-    """Raise the errors that the ledger would raise, as far as they are known before planning."""
+    """Raise, before planning, the ledger's errors that don't depend on the plan."""
     account = spec.privacy.ledger
     if account is not None and not (standing and standing.begun):
         known = None if spec.privacy.epsilon == LEAST else spec.budget
@@ -360,7 +364,10 @@ def charge(
 
 
 def choose_label(spec: Spec, given: str | None) -> str:
-    """The label of the ledger's entry; raises InvalidArgument if `given` is malformed or unused."""
+    """The label of the ledger's entry: `given`, or a default from the spec.
+
+    Raises InvalidArgument if `given` is malformed, or if the spec has no ledger.
+    """
     if given is None:
         return (spec.report and spec.report.title) or ", ".join(query.name for query in spec.query)
     if spec.privacy.ledger is None:

@@ -266,7 +266,7 @@ class Release:
         return self._planned
 
     def _scale(self, factor: float) -> Self:
-        """The same release with its ε multiplied by `factor`."""
+        """A release with the same spec and source, and its ε multiplied by `factor`."""
         from leastnoise.tables.plan.least_epsilon import scale_epsilon
 
         release = object.__new__(type(self))

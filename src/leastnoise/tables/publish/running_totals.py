@@ -1,8 +1,9 @@
 """A release of a series with running totals: its state file, and the order of writes.
 
 The ledger and the state file change in one transaction, after the draw and before anything is
-visible: so no period has two values, whatever fails when (theory/series.md, §3.5). A release whose
-folder is missing is finished from the state, without another draw.
+visible. So no period is ever published with two values, even if the process fails at any point
+(theory/series.md, §3.5). A release whose folder is missing is finished from the state, without
+another draw.
 """
 
 from __future__ import annotations
@@ -58,10 +59,11 @@ _PUT_BACK = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The next step of a series: draw a release, or `finish` the folder of a drawn release.
+    """The next step of a series: draw a release, or only write the folder of a drawn release.
 
-    `number` is the number of the release, and `first` of the first release on its tree. `state` is
-    the content of the state file; None before the series began.
+    `finish` is True if the release was drawn before. `number` is its number, and `first` the number
+    of the first release on its tree. `state` is the content of the state file; None before the
+    series began.
     """
 
     number: int
@@ -80,9 +82,9 @@ def state_file(spec: Spec, folder: Path) -> StateFile:
 
 
 def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
-    """The SHA-256 of all that may not change in a series: the certificate, and most of the spec.
+    """The SHA-256 of everything that must stay the same during a series.
 
-    The source, the output, the report and the paths of files may change.
+    That is the certificate, and the spec without its source, output, report and paths of files.
     """
     raw = spec_file.to_dict(spec)
     joined = {name: join.on for name, join in spec.data.join.items()}
@@ -97,7 +99,8 @@ def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
 def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     """The next step of a series.
 
-    Raises Refused if ledger, state and folders contradict each other.
+    Raises Refused if all releases were published, or if ledger, state and folders contradict each
+    other.
     """
     file, begun, path = state_file(spec, folder), standing.begun, _output(spec, folder)
     newest = _newest_folder(path)
@@ -132,7 +135,7 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
 
 
 def is_complete(spec: Spec, folder: Path, standing: Standing) -> bool:
-    """True if all releases of a series were published, and none is still to be finished."""
+    """True if all releases of a series were published, and no folder is still to be written."""
     begun, file = standing.begun, state_file(spec, folder)
     if begun is None or begun.tag is None or begun.published < standing.releases:
         return False
@@ -158,7 +161,7 @@ def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
 
 
 def _is_of(folder: Path, state: State) -> bool:
-    """True if the folder holds the release that the state drew last."""
+    """True if the folder holds the last release that the state records as drawn."""
     try:
         link = Seal.read(folder).link
     except (CertificateRejected, SourceError):
@@ -189,7 +192,10 @@ def plan_step(spec_layout: SpecLayout, certificate: PlanCertificate, step: Step)
 @final
 @dataclass(frozen=True, kw_only=True)
 class SeriesRelease:
-    """A release of a series that is about to be drawn or finished, by the `plan` of its step."""
+    """A release of a series that is to be drawn, or whose folder is to be written.
+
+    `plan` is the plan of its step.
+    """
 
     spec_layout: SpecLayout
     plan: Plan
@@ -239,7 +245,10 @@ class SeriesRelease:
         )
 
     def _draw(self, step: Step, rows: Source) -> _Drawn:
-        """Count, draw, and enter the release in both the ledger and the state, or in neither."""
+        """Sum the rows, draw the noise, and record the release.
+
+        The ledger and the state file both get the new record, or neither does.
+        """
         plan = self.plan
         self.tell("Trying the queries without rows")
         prepare.try_queries(rows, spec=plan.spec, plan=plan)
@@ -324,7 +333,7 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
 
 
 def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
-    """Raise CertificateRejected unless the digest in a folder's seal follows from its counts."""
+    """Raise CertificateRejected unless the digest in a folder's seal fits the folder's counts."""
     link, number = seal.link, seal.release_number
     if link is None or number is None or number < link.first:
         raise CertificateRejected("The release has no place in the chain of its series.")
@@ -375,7 +384,7 @@ def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:
 
 
 def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
-    """The state after a release. After the last release, it holds no noise."""
+    """The state after a release, with the new sums. After the last release, it holds no noise."""
     sums = _records(memory.after)
     if last:
         for record in sums.values():
@@ -385,7 +394,7 @@ def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
 
 
 def _restored(plan: Plan, state: State) -> dict[str, Table]:
-    """The tables of a release that was drawn before, by query."""
+    """Restore the tables, by query, of the last release that was drawn, from the state."""
     sums = _sums_of(plan, state)
     drawn: dict[str, Table] = {}
     for answered in _over_time(plan):

@@ -49,7 +49,7 @@ class Link:
     digest: str
 
     def follows(self, *, plan: str, release: int, counts: Mapping[str, Sequence[int]]) -> str:
-        """The digest that a release with these counts has after the digest `before`."""
+        """The digest of a release with these counts, chained to the digest `before`."""
         return chained(self.before, plan=plan, release=release, counts=counts)
 
     def to_record(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def column_section(groups: object) -> dict[str, Any]:
 
 
 def column_facts(spec: Spec, name: str) -> tuple[Column, list[Query]]:
-    """A column of a spec, and the query that finds its bounds, if any."""
+    """A column of a spec, and the queries that find its bounds."""
     column = spec.columns[name]
     finds = column.finds
     return column, [

@@ -1,9 +1,10 @@
-"""Directly standardised rates from a release, whose counts of cases and of persons both have noise.
+"""Directly standardised rates from a release, in which counts of cases and of persons have noise.
 
 Notation: a is a band, w_a its weight, and ρ_a its rate without noise; A is the number of bands.
 
-An interval holds each ρ_a with probability 1 − 0.05/A (`fieller`). By Bonferroni all hold together
-with probability 95 %. Then Σ w_a ρ_a is between the sums of w_a times the lower and the upper ends.
+An interval holds each ρ_a with probability 1 − 0.05/A (`fieller`). By Bonferroni all intervals hold
+together with probability 95 %. Then Σ w_a ρ_a lies between Σ w_a times the lower ends and Σ w_a
+times the upper ends.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def standardise_rates(
     shape = [grouped.cells for grouped in part.layout.axes]
 
     def scale(cells: Floats) -> Floats:
-        """For each group, a row of its bands' numbers times their weights, with 0 · ∞ = 0."""
+        """The numbers of a group's bands times their weights, a row for each group; 0 · ∞ = 0."""
         bands = np.moveaxis(cells.reshape(shape), axis, -1)
         scaled = np.multiply(bands, factors, out=np.zeros(bands.shape), where=factors > 0)
         return scaled.reshape(-1, len(factors))
@@ -101,7 +102,7 @@ def standardise_rates(
 
 
 def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Ratio, Ingredients]:
-    """The only ratio of a query, the part that draws it, and the ratio's ingredients."""
+    """Find the only ratio of a query. Returns its part, the ratio and the ratio's ingredients."""
     ratios = [
         (part, statistic, ingredients)
         for part in parts
@@ -129,10 +130,7 @@ def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Rati
 def _find_parts(
     part: NoisyPart, ratio: Ratio, ingredients: Ingredients, numbers: Mapping[str, Floats]
 ) -> list[Floats]:
-    """The ratio's noisy numerator and denominator, in the units of their components.
-
-    If the query doesn't publish both, they follow from the ratio and its std (`Quotient.recover`).
-    """
+    """The noisy numerator and denominator of the ratio, in the units of their components."""
     layout = part.layout
     published = {
         item.components: (statistic.label, item.unit)

@@ -40,7 +40,7 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
     """Check a table against the form and the noise of its parts; return its number of rows.
 
     Checks names, keys, rows, the `_std` of counts and sums, intervals, and the columns of each
-    part. Columns that earlier versions did not write may be missing, but only all together. If
+    part. Of the columns that earlier versions did not write, either all or none may be missing. If
     counts decide which groups are published, `find_wrong_rows` checks the rows. `find_wrong_keys`
     checks unlisted keys. Suppressed rows must be blank; then they are checked as rows of 0. Raises
     CertificateRejected.
@@ -84,7 +84,7 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
 def _fill_suppressed(
     columns: dict[str, list[Any]], parts: Sequence[TablePart], kind: str
 ) -> dict[str, list[Any]]:
-    """The columns of a table, with suppressed numbers replaced by the numbers of an empty table.
+    """The columns of a table, with zeros in place of suppressed numbers.
 
     Raises ValueError for unknown marks, and for suppressed rows with numbers.
     """
@@ -116,7 +116,7 @@ def _check_keys(
     *,
     rows: int,
 ) -> None:
-    """Check that keys are the public keys, row by row, or else check them by `find_wrong_keys`."""
+    """Check that the rows have the public keys; `find_wrong_keys` checks unlisted keys."""
     kind = path.suffix.removeprefix(".")
     if not layout.rows_are_public:
         order = numbers[layout.decides] if layout.decides and layout.top is not None else None
@@ -147,5 +147,5 @@ def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
 
 
 def is_close(stored: float, wanted: float) -> bool:
-    """True if two floats differ at most by the rounding of another machine."""
+    """True if two floats differ at most as much as by rounding on different machines."""
     return math.isclose(stored, wanted, rel_tol=_TOLERANCE)

@@ -46,7 +46,7 @@ LIMITS = ("max_rows", "max_groups", "max_rows_per_group")
 MOST_VALUES = 20  # each value needs a plan, which takes seconds
 _BOUNDS = "bounds."
 _Cells = tuple[Layout, NDArray[np.float64]]
-"""A layout, and the numbers of its cells."""
+"""A layout, and the exact numbers of its cells."""
 _NONE = NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0)
 
 
@@ -56,8 +56,8 @@ class Trial:
     """The error of one statistic with one value of a limit, in the statistic's own units.
 
     `noise`, `bias` and `total` are root mean squares over the groups of the statistic; for a mean,
-    over groups that have values. `least` is True if no other value of the limit has a smaller
-    total, and some value has a larger total.
+    over groups that have values. `least` is True if no value of the limit has a clearly smaller
+    total, and some value has a larger one.
     """
 
     query: str
@@ -76,7 +76,7 @@ class Trial:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """Errors of statistics with each value of a limit, and statistics that can't be compared."""
+    """The errors of statistics with each value of a limit, and the statistics not compared."""
 
     trials: tuple[Trial, ...]
     not_compared: tuple[str, ...]
@@ -190,7 +190,7 @@ def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 
 
 def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
-    """A spec whose limits drop no row of the file, and whose bounds clamp none of its values."""
+    """A spec without limits that drop rows, and with bounds that hold every value of the file."""
     changed = copy.deepcopy(raw)
     unused = {"clipping", "rest", "clamp", "round", "contribution"}
     changed["query"] = [
@@ -234,7 +234,7 @@ def _find_errors(
 ) -> Iterator[Trial]:
     """Yield the error of each statistic of a query.
 
-    `truth` has the query's cells without limits.
+    `truth` has the exact cells of the query without limits.
     """
     layout = part.layout
     limited = _sum_cells(spec, layout, folder)
@@ -264,7 +264,7 @@ def _root_mean_square(values: NDArray[np.float64]) -> float:
 
 
 def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Yield the errors by statistic, in the order of the values, with the smallest ones marked.
+    """Yield the errors by statistic, in the order of the limit's values; mark the smallest.
 
     An error that is nearly the smallest of its statistic is marked, too. If all errors of a
     statistic are alike, no error is marked.
@@ -279,7 +279,10 @@ def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
 
 
 def _list_uncompared(trials: Sequence[Trial], spec_layout: SpecLayout, plan: Plan) -> Iterator[str]:
-    """Yield the statistics that aren't compared, except counts of rows that limits drop."""
+    """Yield texts such as "mean age of visits" for statistics that aren't compared.
+
+    Counts of rows that limits drop are not listed.
+    """
     compared = {(trial.query, trial.statistic) for trial in trials}
     for query in plan.by_query:
         for statistic in statistics_of(query.layouts):

@@ -165,7 +165,7 @@ def verify_directory(
 
 
 def _check_found_bounds(plan: Plan, folder: Path, kind: str) -> None:
-    """Raise CertificateRejected unless the found bounds follow from the published tables."""
+    """Raise CertificateRejected unless the plan's found bounds follow from the published tables."""
     columns = found_bounds.columns_by_query(plan.spec)
     for part in (answer for answer in plan.quantiles if answer.name in columns):
         name = columns[part.name]
@@ -178,7 +178,7 @@ def _check_found_bounds(plan: Plan, folder: Path, kind: str) -> None:
 
 
 def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
-    """Raise CertificateRejected if the seal contradicts the spec on ledger or series."""
+    """Raise CertificateRejected if seal and spec disagree about a ledger or a series."""
     release_number = sealed.release_number
     if (spec.privacy.ledger is None) != (sealed.entry is None):
         raise CertificateRejected(f"Either {seal.RECORD} or the spec names a ledger, but not both.")
@@ -207,7 +207,8 @@ def _find_account(
     """The account that the ledger charged for the release.
 
     Raises LedgerRejected for an edited ledger or one without the release. Raises
-    CertificateRejected if the release states no charge, or the account isn't as the spec states.
+    CertificateRejected if the release states no charge, or if the account isn't the account in the
+    spec.
     """
     if sealed.entry is None:
         raise CertificateRejected("The release states that no ledger was charged for it.")
@@ -257,9 +258,9 @@ def _read_certificate(folder: Path) -> PlanCertificate:
 
 
 def _rebuild_plan(folder: Path, spec_layout: SpecLayout, certificate: PlanCertificate) -> Plan:
-    """The plan that follows from spec and certificate, after comparing it with plan.json.
+    """Rebuild the plan from spec and certificate, and compare it with plan.json.
 
-    Raises CertificateRejected if plan.json differs, or if the certificate isn't about the spec.
+    Raises CertificateRejected if they differ, or if the certificate isn't about the spec.
     """
     try:
         plan = plan_as_certified(spec_layout, certificate)
@@ -278,7 +279,7 @@ def _rebuild_plan(folder: Path, spec_layout: SpecLayout, certificate: PlanCertif
 
 
 def _are_alike(stored: Any, wanted: Any) -> bool:
-    """True if two JSON values are equal, with a tolerance for floats of another machine."""
+    """True if two JSON values are equal, up to rounding of floats on different machines."""
     if type(stored) is not type(wanted):
         return False
     if isinstance(stored, dict):

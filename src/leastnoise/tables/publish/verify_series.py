@@ -137,7 +137,7 @@ def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
 
 
 def _add(numbers: Sequence[Numbers], label: str) -> list[int]:
-    """The sum of a query's counts over some releases, for each cell."""
+    """For each cell, the sum of a query's counts over some releases."""
     counts = [of_release[label][0] for of_release in numbers]
     return [sum(of_cell) for of_cell in zip(*counts, strict=True)]
 
@@ -150,7 +150,7 @@ def _check_start(release: VerifiedRelease) -> None:
 
 
 def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
-    """Raise CertificateRejected unless release `after` may follow release `before`."""
+    """Raise CertificateRejected unless release `after` can be the next after `before`."""
     first, second = before.release_number or 0, after.release_number or 0
     where = f"Releases {first:,} and {second:,}"
     if before.link is None or after.link is None:

@@ -61,9 +61,9 @@ def write_tables(folder: Path, plan: Plan, tables: Iterable[Table]) -> None:
 
 
 def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[object]] | None:
-    """The lines of a table as SDMX observations, or with labels in the header of a CSV.
+    """The lines of a CSV as SDMX observations, or of a CSV with labels in its header.
 
-    None for any other format: then the table is written with its names and rows alone.
+    None for any other format: then the table is written with plain names of columns.
     """
     output, parts = spec.output, query.layouts
     if output is not None and output.format == "sdmx-csv":
@@ -119,8 +119,8 @@ def _describe_noise(spec: Spec, parts: Sequence[TablePart]) -> str:
 def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
     """The number format of each column of statistics.
 
-    Counts are shown as whole numbers. Other numbers, and all standard deviations, are shown with as
-    many decimals as give the smallest deviation two digits. Without a known deviation, the format
+    Counts are shown as whole numbers. Other numbers, and all standard deviations, get the number of
+    decimals that shows two digits of the smallest deviation. If no deviation is known, the format
     is the general one.
     """
     formats: dict[str, str] = {}
@@ -138,7 +138,7 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
-    """The number of decimals that show two digits of the smallest deviation; None without any."""
+    """The number of decimals that show two digits of the smallest deviation; None if all are 0."""
     known = [std for std in stds if std is not None and math.isfinite(std) and std > 0]
     if not known:
         return None
@@ -174,7 +174,7 @@ def _make_cover(plan: Plan) -> Cover:
 
 
 def _explain_columns(plan: Plan) -> list[str]:
-    """Sentences that explain column names of statistics, as in plan.json, by their labels."""
+    """Sentences that explain the names of statistics' columns, with the labels of statistics."""
     pairs = {
         asked.label: in_words(asked, plan.spec)
         for query in plan.by_query

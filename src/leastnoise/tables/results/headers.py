@@ -66,7 +66,7 @@ def headers_of(parts: Sequence[TableShape], spec: Spec) -> list[str]:
 
 
 def in_words(asked: AnyStatistic, spec: Spec) -> str:
-    """A statistic's name for readers, with the counted unit if it counts without a column."""
+    """A statistic's name for readers; a count without a column names the counted unit."""
     if asked.label == "count_units":
         return f"count, each {spec.privacy.person} once"
     if asked.label == "count" and not spec.privacy.by_row:

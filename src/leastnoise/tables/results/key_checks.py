@@ -39,7 +39,7 @@ def find_wrong_keys(
 
     Keys have the type of the spec, if it states one, no control characters, and at most the length
     that the spec allows. Keys of a public column are among its public keys. Rows are distinct, and
-    ordered by their keys, or by falling `counts` and then by their keys.
+    ordered by their keys. With `counts`, they are ordered by falling counts, then by their keys.
     """
     remaining = list(columns)
     axis_orders: list[list[list[Any]]] = []
@@ -67,9 +67,9 @@ def find_wrong_keys(
 
 
 def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
-    """Yield lists of the sort keys of all rows on an axis: a list for each type that fits.
+    """Yield the sort keys of all rows on an axis: a list for each type that the keys may have.
 
-    A CSV doesn't show the type of unlisted keys. No list is yielded if a key is wrong.
+    In a CSV, unlisted keys may be read as several types. If a key is wrong, no list is yielded.
     """
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):

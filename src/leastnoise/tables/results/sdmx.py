@@ -88,7 +88,7 @@ def list_lines(
 
 
 def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
-    """True if `names` begin like observations, unless that is a key column of the table."""
+    """True if `names` look like a header of observations, and not like the table's own keys."""
     return tuple(names[:FIRST_KEY]) == _START and _START[0] not in key_names(parts[0])
 
 

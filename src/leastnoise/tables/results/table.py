@@ -1,7 +1,7 @@
 """From a noisy vector to a table: keys, statistics, and the error that the noise causes.
 
 The names of tables and columns are public, so they are known before any row is read. If not all
-groups are published, the noisy counts alone decide which are. That is post-processing and costs
+groups are published, noisy counts alone decide on each group. That is post-processing and costs
 nothing. Rows of the source influence the number of published rows only through these counts, and
 never an exit code or a message.
 """
@@ -69,15 +69,15 @@ def statistics_of(parts: Sequence[TableShape]) -> list[AnyStatistic]:
 
 
 def publish_all(layout: Layout) -> Layout:
-    """The layout of the table in which every group is published."""
+    """A copy of the layout in which every group is published."""
     return replace(layout, min_count=None, top=None, decides=None)
 
 
 def select_groups(layout: TableShape, table: Table) -> Table:
     """The published rows of a query's `table`, given the layout of any of its parts.
 
-    Groups below `min_count` are left out. Of the others the `top` with the largest counts are kept;
-    groups with equal counts are ordered by their keys.
+    Groups with counts below `min_count` are left out. Of the others, the `top` groups with the
+    largest counts are kept; groups with equal counts are ordered by their keys.
     """
     if layout.decides is None:
         return table
@@ -95,7 +95,7 @@ def _reaches(layout: TableShape, count: float) -> bool:
 
 
 def find_wrong_rows(layout: TableShape, numbers: Mapping[str, Sequence[float]]) -> str | None:
-    """The fault of a table's set of rows, as the end of a sentence; None if the rows are right.
+    """Check which rows a table has. Returns the fault as the end of a sentence, or None.
 
     `numbers` are the table's columns of numbers. `find_wrong_keys` checks the order of the rows.
     The counts of groups that were left out can't be checked, since the table doesn't have them.
@@ -113,7 +113,7 @@ def find_wrong_rows(layout: TableShape, numbers: Mapping[str, Sequence[float]]) 
 
 
 def describe_kept_groups(layout: Layout) -> Iterator[str]:
-    """Sentences about the rounding of counts, and about which groups are published."""
+    """Sentences about the rounding of counts, and about the rules by which groups are published."""
     if layout.multiple > 1 and any(statistic.counts for statistic in layout.statistics):
         yield (
             f"Counts are rounded to multiples of {layout.multiple:,}, and their intervals rounded "
@@ -140,8 +140,8 @@ class Table(Framed, Shown):
     """A named table: column names, and a list of values for each, all of the same length.
 
     As a frame it has the same columns: the keys, and for each statistic its value, `_std`, `_low`
-    and `_high` in the statistic's own units; see `table_of`. An interval holds 95 % of the noise,
-    or the share that `confidence` states for its statistic.
+    and `_high` in the statistic's own units; see `table_of`. An interval holds the value without
+    noise with probability 95 %, or with the probability that `confidence` states for its statistic.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Table(Framed, Shown):
         return "\n".join([repr(self), "", text_table(heads, rows), *note])
 
     def text_columns(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
-        """The columns as text, each after its head; the two ends of an interval form one column.
+        """Pairs of a head and a column as text; the two ends of an interval form one column.
 
         `truth` has the exact value of every statistic, shape (rows, statistics): for public data
         only.
@@ -230,9 +230,9 @@ def table_of(
 ) -> Table:
     """The table of a query, or of a part of it, from its noisy vector, shape (dimension,).
 
-    `noise` has an error per component. Each interval from `_low` to `_high` by itself holds the
-    statistic without noise (clamped and clipped as the plan says) with probability 95 %. `_std` is
-    the standard deviation of the noise before rounding and clamping. `keys` are the columns of
+    `noise` has an error per component. Each interval from `_low` to `_high`, taken by itself, holds
+    the statistic without noise (clamped and clipped as the plan says) with probability 95 %. `_std`
+    is the standard deviation of the noise before rounding and clamping. `keys` are the columns of
     keys, a value per row; they are needed for unlisted groups only. All this is post-processing of
     the vector and of public numbers.
     """
@@ -261,20 +261,14 @@ def join_parts(layouts: Sequence[TableShape], tables: Sequence[Table]) -> Table:
 
 
 def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers, with 0 for negative ones.
-
-    Intervals still hold every value ≥ 0 that they held.
-    """
+    """Replace negative numbers by 0; an interval still contains all its values ≥ 0."""
     return np.where(ends > 0, ends, 0.0)  # −0 becomes 0, too
 
 
 def _whole(
     rounding: Callable[[Floats], Floats], values: Floats, multiple: int
 ) -> NDArray[np.int64]:
-    """Round values to multiples, clipped to the ints that every reader of JSON holds exactly.
-
-    A true count is at most 2^34 (see `layout`), so clipping never excludes it from an interval.
-    """
+    """Round values to multiples, clipped to whole numbers that every JSON reader keeps exact."""
     most = float(LARGEST_WHOLE // multiple * multiple)
     return np.clip(round_to_multiple(rounding, values, multiple), -most, most).astype(np.int64)
 

@@ -85,7 +85,7 @@ def read_labelled(
 
 
 def read_header(path: Path, parts: Sequence[TableShape]) -> list[str]:
-    """The header of a CSV: its columns' names and labels, exactly as in the file."""
+    """The header of a CSV: the names and labels of its columns, exactly as in the file."""
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     return [*map(unescape_formulas, next(_csv_rows(content.decode("utf-8")), []))]
 
@@ -102,12 +102,12 @@ def escape_formulas(text: str) -> str:
 
 
 def unescape_formulas(text: str) -> str:
-    """The text from which `escape_formulas` made this text."""
+    """Restore the text from which `escape_formulas` made this text."""
     return _ESCAPED.sub("", text)
 
 
 def values_as_read(values: list[Any], kind: str) -> list[Any]:
-    """The column that `read_table` reads from a file of format `kind` with these `values`.
+    """The values that `read_table` reads back after `values` were written in the format `kind`.
 
     A CSV has only texts, with "-inf" and "inf" for infinite ends, and "" for suppressed numbers.
     JSON has no infinities; it gets null. For a workbook see `workbook`. Parquet changes nothing.
@@ -120,7 +120,11 @@ def values_as_read(values: list[Any], kind: str) -> list[Any]:
 
 
 def _largest(parts: Sequence[TableShape]) -> int:
-    """An upper bound on the bytes of the table of a query with these parts."""
+    """The most bytes that are read of the file of a query's table.
+
+    It is an upper bound on the length of the file. With unlisted groups, whose number has no bound,
+    it is 2^31.
+    """
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:
         return 2**31  # the number of published groups has no bound

@@ -1,10 +1,10 @@
 """A workbook (.xlsx) with a cover sheet and a sheet for each table; every key reads back unchanged.
 
-Its bytes depend on its contents alone: dates and file modes within it are constant. A text is never
-a formula, whatever sign it begins with. Numbers have all their digits, except that −0 is written as
-0. Infinite ends are the texts inf and -inf. Whole numbers of more than 15 digits in keys are texts,
-because spreadsheets show 15 digits. A table with more rows than a sheet can hold is continued on
-further sheets.
+Its bytes depend on its contents alone: dates and file modes inside it are constant. A text is never
+a formula, even if it begins with a sign such as "=". Numbers have all their digits, except that −0
+is written as 0. Infinite ends are the texts inf and -inf. Whole numbers of more than 15 digits in
+keys are texts, because spreadsheets show 15 digits. A table with more rows than a sheet can hold is
+continued on further sheets.
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def _value_in_cell(value: Any) -> Any:
 
 
 def _shortest(number: float) -> int | float:
-    """The shortest number that reads back: an int if it is whole."""
+    """The number as an int if it is whole; a float prints its shortest text that reads back."""
     whole = isinstance(number, int) or (number.is_integer() and abs(number) < _SHOWN)
     return int(number) if whole else number
 
 
 def sheet_names(names: Sequence[str]) -> list[str]:
-    """Valid sheet names for tables: short, and distinct even without regard to case.
+    """Valid sheet names for tables: short, and distinct even if case is ignored.
 
     >>> sheet_names(["by_region", "BY_REGION", "history", "x" * 40])
     ['by_region', 'BY_REGION 2', 'history 2', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx']
@@ -157,7 +157,7 @@ def _exact_sheet() -> type[Any]:
 
         @staticmethod
         def _escape_control_characters(data: Any) -> Any:
-            """Also escape texts in <r>, which XlsxWriter would take for its own XML."""
+            """Escape control characters, and the < of texts that begin with <r> like rich texts."""
             data = Worksheet._escape_control_characters(data)  # noqa: SLF001  # overridden
             is_rich = isinstance(data, str) and data.startswith("<r>")
             return data.replace("<r>", "_x003C_r>", 1) if is_rich else data

@@ -2,18 +2,18 @@
 
 1. Per row: values are made finite, clamped to the public bounds, and turned into fixed-point
    integers of at most 2^bits.
-2. Per unit and cell: integers are summed. If one exceeds the limit of a cell, all of them are
-   shrunk toward 0 by one factor.
-3. Per unit: the size of its vector is computed exactly, in the gauge or norm that the noise hides.
-   If it exceeds the limit, all integers of the unit are shrunk by one factor.
+2. Per unit and cell: integers are summed. If an integer exceeds the limit of a cell, one factor
+   shrinks all integers of the cell toward 0.
+3. Per unit: the size of its vector is computed exactly, in the norm (or gauge) of the query's
+   sensitivity. If it exceeds the limit, one factor shrinks all integers of the unit.
 4. Per cell: totals are summed.
 
 Since one factor shrinks all integers, the mean of a unit over a limit stays the same up to
-rounding. If a unit is in more cells than a limit allows, only some of its cells count: those whose
-hash of a salt, the unit and the cell is smallest. The salt is fresh for each release, so that
-nobody can choose a key that always comes first, and no cell loses more persons than others because
-of its position. The hash uses only that unit's data, so other units change nothing. No step depends
-on the order of rows or on threads.
+rounding. If a unit is in more cells than a limit allows, only some of its cells count: those with
+the smallest hashes. A cell is hashed together with a salt and the unit. The salt is fresh for each
+release, so that nobody can choose a key that is always kept, and no cell loses more persons than
+others because of its position. The hash of a unit's cells doesn't depend on other units. No step
+depends on the order of rows or on threads.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ _SHRINK, _LARGEST = "shrink", "largest"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A layout of a batch of layouts, with the names of its columns while persons are bounded.
+    """One layout of a batch that is summed together, and names of its columns in frames.
 
-    `sums` are the names of a person's integers in a cell before bounding, `names` after it.
+    `index` is its index in the batch. `sums` are the names of a person's integers in a cell before
+    they are bounded; `names` are the names after that.
     """
 
     layout: Layout
@@ -59,7 +60,10 @@ class Part:
 
     @classmethod
     def of(cls, layout: Layout, summands: Sequence[Summand], index: int) -> Self:
-        """The part for `layout`, at this `index` in its batch; its sums are of `summands`."""
+        """The part for `layout`.
+
+        The column i0 has the sums of the first of `summands`, and so on.
+        """
         sums = tuple(f"i{summands.index(summand)}" for summand in summands_of(layout))
         return cls(layout=layout, sums=sums, index=index)
 
@@ -69,7 +73,7 @@ class Part:
         return [f"b{self.index}_{index}" for index in range(len(self.sums))]
 
     def column_name(self, what: str) -> str:
-        """The name of a column about this part."""
+        """The name of a column about this part: `what`, followed by the part's index."""
         return f"{what}{self.index}"
 
     @property
@@ -91,12 +95,12 @@ class Part:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The largest integer of a coordinate, and the largest size of a person's integers."""
+        """The largest integer of a coordinate, and the largest size of a person's vector."""
         return self.shrinking.integer_limits(bits=self.layout.bits)
 
     @property
     def shrinks_in_cells(self) -> bool:
-        """True if each cell has its own limit: one factor shrinks it, or one integer is clipped."""
+        """True if each cell is limited by itself: all its integers shrink, or one is clipped."""
         if self.counts_once:
             return False
         by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.by_number
@@ -104,12 +108,12 @@ class Part:
 
     @property
     def shrinks_largest(self) -> bool:
-        """True if a person's largest integer is limited, by shrinking all of their integers."""
+        """True if a person's largest integer is limited, by one factor for all their integers."""
         return not self.counts_once and not self.shrinks_in_cells
 
     @property
     def shrinks_persons(self) -> bool:
-        """True if the size of all of a person's integers is limited, by shrinking all of them."""
+        """True if the size of a person's vector is limited, by one factor for all its integers."""
         bounding = self.layout.bounding
         return isinstance(bounding, InBall) or (
             isinstance(bounding, InCells) and bounding.shrinks(self.layout.numbers)
@@ -117,10 +121,10 @@ class Part:
 
     @property
     def cell_limit(self) -> tuple[str, int | None]:
-        """The limit on a person's cells: the column that decides if a cell counts, and the number.
+        """The limit on a person's cells: the column by which cells count, and the number of cells.
 
-        A cell counts if the column is positive there; every cell with rows does if its name is "".
-        The number is None if a person can be in every cell.
+        A cell counts if this column is positive there. If the name of the column is "", every cell
+        with rows counts. The number is None if a person can be in every cell.
         """
         bounding = self.layout.bounding
         if isinstance(bounding, OnceInCells):
@@ -139,10 +143,10 @@ def person_vectors(
     bounded: nw.LazyFrame[Any] | None,
     salt: str,
 ) -> list[NDArray[np.int64]]:
-    """The vector of each part: sums over persons, each of whom is bounded to the part's limits.
+    """The vector of each part: the sums over persons, each bounded to the part's limits.
 
-    If `bounded` isn't None, it is a table of the persons who may exceed a limit; the rows of all
-    others are summed without bounding.
+    `bounded` is a table of the persons who may exceed a limit. All others' rows are summed without
+    bounding. With None, every person is bounded.
     """
     of_persons = rows if bounded is None else rows.join(bounded, on=UNIT, how="semi")
     sums = [] if bounded is None else [f"i{index}" for index in range(len(summands))]
@@ -178,9 +182,9 @@ def person_vectors(
 def _sum_persons(
     rows: nw.LazyFrame[Any], summands: Sequence[Summand], parts: Sequence[Part]
 ) -> nw.LazyFrame[Any]:
-    """An entry for each person and cell, with the sums over the person's rows in that cell.
+    """Sum each person's rows in each cell.
 
-    The columns i0, i1, … have the sums of the summands, in their order.
+    The columns i0, i1, … of the result have the sums of the summands, in their order.
     """
     # With a single cell, a second key would cost as much as the first.
     keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
@@ -206,10 +210,10 @@ def _unbounded_vectors(
     *,
     parts: Sequence[Part],
 ) -> list[NDArray[np.int64]]:
-    """The vector of each part, summed over the `rows` that are not in the `entries`.
+    """The vector of each part, summed over the `rows` of persons who are not in `entries`.
 
-    It is an exact difference: the sum of all rows, minus the sum of the entries, which are sums of
-    some of the rows.
+    It is an exact difference: the sum of all rows minus the sum of the entries, each of which is
+    the sum of a person's rows in a cell.
     """
     names = [f"i{index}" for index in range(len(summands))]
     sums = rows.group_by(CELL).agg(*row_sums(summands)).select(CELL, *names)
@@ -259,15 +263,15 @@ def _bound_in_cells(
 def _bounded_totals(
     engine: Engine, parts: Sequence[Part], entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """The totals by cell of every unit's integers, each unit within its limit.
+    """Bound the integers of each unit to the part's limits, and sum them by cell.
 
-    The size q of a unit with integers I is ΣI² in a ball, else the sum over cells of the largest
-    |I| (or of all |I|, if each number is a cell). It is exact: `bits` are chosen so that q < 2^53,
-    and float64 adds such whole numbers without rounding, in any order. If q exceeds the limit N,
-    the factor is ŝ = fl((1 − 2^−40)·N/q), with fl the float64 result, or its root for squares. The
-    factor and its product with I are off by less than 8 roundings of 2^−53 each, far less than the
-    margin 2^−41. Truncation to whole numbers t then gives |t| <= |I|·N/q, or |I|·√(N/q), so that
-    the size of all t is at most N.
+    The size q of a unit with integers I is ΣI² if a ball limits it. Otherwise it is the sum, over
+    cells, of the largest |I|, or of all |I| if each number counts as a cell. It is exact: `bits`
+    are chosen so that q < 2^53, and float64 adds such whole numbers without rounding, in any order.
+    If q exceeds the limit N, the factor is ŝ = fl((1 − 2^−40)·N/q), where fl is the result in
+    float64; for squares it is the root of this factor. The factor and its product with I are off by
+    less than 8 roundings of 2^−53 each, far less than the margin 2^−41. Truncation to whole numbers
+    t then gives |t| <= |I|·N/q, or |I|·√(N/q), so that the size of all t is at most N.
 
     If a cell's last number L counts rows without a value, the size of the cell is max|I| of the
     other numbers plus L. That is the gauge of its body, and no more than the sum over its rows,
@@ -307,7 +311,7 @@ def _bounded_totals(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Limit:
-    """A limit of a part: a person's size, from the `size` of each cell, is at most `most`."""
+    """A limit of a part: `size` is the size of each cell, and a person's is at most `most`."""
 
     part: Part
     size: nw.Expr
@@ -321,7 +325,7 @@ def _shrink_persons(
     *,
     by: Callable[[nw.Expr], nw.Expr],
 ) -> nw.LazyFrame[Any]:
-    """The entries; if a person exceeds a part's limit, one factor shrinks all their integers in it.
+    """Shrink the integers of persons who exceed a limit; one factor per person and part.
 
     `by` combines the sizes of a person's cells into the person's size, such as their sum.
     """
@@ -367,10 +371,10 @@ def shrink_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.L
 
 
 def _size(part: Part) -> nw.Expr:
-    """The amount that a cell adds to the size of its unit's vector (see `_bounded_totals`).
+    """The size of a cell, which adds to the size of its unit's vector (see `_bounded_totals`).
 
-    It is Σ I² in a ball and Σ |I| where each number is a cell, for the cell's integers I. Otherwise
-    it is the result of `_largest_in_cell`.
+    For integers I of the cell, it is Σ I² in a ball, and Σ |I| if each number counts as a cell.
+    Otherwise it is the result of `_largest_in_cell`.
     """
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.shrinking, InBall):

@@ -29,7 +29,7 @@ UNIT, CELL = "unit", "cell"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Summand:
-    """A component of each row as an integer I, which stands for I·2^(−bits)."""
+    """A component of a query as an integer I of each row; I stands for I·2^(−bits)."""
 
     component: Component
     bits: int
@@ -53,9 +53,9 @@ def integer_names(layout: Layout) -> list[str]:
 def scatter(
     rows: list[tuple[Any, ...]], layout: Layout, positions: Sequence[int]
 ) -> NDArray[np.int64]:
-    """The vector of all cells, from rows (cell, totals…); `positions` selects among the totals.
+    """The vector of all cells, from rows with a cell's index and its totals.
 
-    A cell without a row is 0.
+    `positions` are the indices of this layout's totals in a row. A cell without a row is 0.
     """
     vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
     for cell, *values in rows:
@@ -103,7 +103,7 @@ def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[
 
 
 def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
-    """The rows for which all filters of the query are true."""
+    """The rows that satisfy all filters of the query."""
     frame = engine.frame
     for text in layout.filters:
         frame = frame.filter(engine.filter_holds(text))
@@ -113,7 +113,7 @@ def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
 def units_with_more_rows(
     engine: Engine, spec: Spec, layout: Layout, rows: int
 ) -> nw.LazyFrame[Any]:
-    """A table of the units that have more than `rows` rows that count."""
+    """A table of the units with more than `rows` rows that satisfy all filters of the query."""
     unit = engine.column(spec.privacy.unit, "u")
     frame = rows_that_count(engine, layout).select(unit)
     counts = frame.filter(~nw.col(unit).is_null()).group_by(unit).agg(n=nw.len())
@@ -122,9 +122,9 @@ def units_with_more_rows(
 
 
 def rows_in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """The rows that count and are in no public cell, each with its unit if rows have units.
+    """The rows that satisfy all filters but are in no public cell, with units if there are any.
 
-    All other rows are in exactly one cell, since keys are distinct and bins disjoint.
+    All other such rows are in exactly one cell, since keys are distinct and bins disjoint.
     """
     frame, columns = _select_grouping(engine, spec, layout)
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
@@ -153,13 +153,13 @@ def rows_in_cells(
     *,
     ready: Mapping[Summand, str] | None = None,
 ) -> nw.LazyFrame[Any]:
-    """The rows that count and are in a public cell, each as its unit, its cell and scaled values.
+    """The rows that satisfy all filters and are in a public cell: unit, cell and integers of each.
 
     The values x0, x1, … are the integers of those `summands` that depend on the row. Some may be
-    `ready` in a column of the frame: see `copy_columns`. Unlisted keys have columns of their own,
-    even keys that may not be published. NULL keys and unknown keys of public columns match no cell.
-    Rows without a unit are dropped: bounding would treat them all as one person, though they may
-    belong to many.
+    `ready` in a column of the frame: see `copy_columns`. Each column with unlisted keys is kept,
+    even for keys that may not be published. NULL keys and unknown keys of public columns match no
+    cell. Rows without a unit are dropped: bounding would treat them all as one person, though they
+    may belong to many.
     """
     frame, columns = _select_grouping(engine, spec, layout)
     scaled: dict[str, Summand] = {}
@@ -208,9 +208,9 @@ def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
 def _select_grouping(
     engine: Engine, spec: Spec, layout: Layout
 ) -> tuple[nw.LazyFrame[Any], dict[str, nw.Expr]]:
-    """The rows that count, and expressions for their grouping columns and unit, by their new names.
+    """The rows that satisfy all filters, and expressions for grouping columns and unit.
 
-    If rows have units, rows without a unit are left out.
+    The expressions are keyed by new names. If rows have units, rows without a unit are left out.
     """
     frame = rows_that_count(engine, layout)
     columns = {
@@ -244,7 +244,10 @@ def keep_publishable(
 
 
 def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
-    """The integer that a row adds for a component of a column; for values, not yet scaled."""
+    """The integer that a row adds for a component.
+
+    For a component of values, the unscaled value.
+    """
     component = summand.component
     if component.of_values:
         return _value(engine, spec, component)
@@ -256,7 +259,7 @@ def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
 
 
 def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """The column's value; NULL if it is left out, or if the `paired` column has no value."""
+    """The column's value. NULL if a missing value is left out, or if `paired` has no value."""
     value = finite_values(engine, component.column, spec.columns[component.column].counts_as)
     if not component.paired:
         return value
@@ -267,7 +270,7 @@ def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 def _is_counted(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
     """True for a row with a value in the column, and in the `paired` column if there is one.
 
-    For kind "outside", the value must also be beyond the bounds.
+    For a component of kind "outside", the value must also be outside its bounds.
     """
     has_value = engine.has_value(component.column)
     if component.paired:
@@ -291,7 +294,7 @@ def finite_values(engine: Engine, column: str, missing: Fraction | None) -> nw.E
 def _fixed_point(
     frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Summand]
 ) -> nw.LazyFrame[Any]:
-    """The frame with each x of `values` replaced by ⌊y + ½⌋, where y = (x − centre)·2^bits/radius.
+    """Replace each x of `values` by the integer ⌊y + ½⌋, where y = (x − centre)·2^bits/radius.
 
     A square is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, computed from the unrounded y, so that it is rounded
     no more than a value. x is first clamped to its bounds, and all integers are at most 2^bits in
@@ -299,9 +302,10 @@ def _fixed_point(
     `filled`.
 
     The formula uses one float64 constant and few operations, which IEEE 754 rounds alike
-    everywhere. For a value, each operation is monotone in x. So if both bounds, and the filled-in
-    value, end within 2^bits, all x do. Otherwise, and for squares, a last clamp ensures it. The
-    operations are separate steps, because engines compute an expression twice if it is used twice.
+    everywhere. For a value, each operation is monotone in x. So if both bounds and the filled-in
+    value give integers of at most 2^bits in size, all x do. Otherwise, and for squares, a last
+    clamp ensures it. The operations are separate steps, because engines compute an expression twice
+    if it is used twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
     for name, summand in values.items():

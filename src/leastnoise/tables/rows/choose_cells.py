@@ -1,7 +1,7 @@
 """Limit the cells of a person: keep a few, chosen by a salted hash, if there are too many.
 
-The salt is fresh for each release, so that nobody can choose a key that always comes first, and no
-cell loses more persons than others because of its position.
+The salt is fresh for each release. So nobody can choose a key that is always kept, and no cell
+loses more persons than others because of its position.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def new_salt(entropy: Entropy) -> str:
 def keep_few(
     engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
 ) -> nw.LazyFrame[Any]:
-    """The entries of each person in at most `most` cells: the cells with the smallest hashes.
+    """Keep at most `most` cells of each person: the cells with the smallest hashes.
 
-    Only entries of persons in more cells than that are hashed. `per_unit`, the frame of all
-    entries, is read more than once.
+    `per_unit` has an entry for each person and cell, and is read more than once. Only entries of
+    persons in more than `most` cells are hashed.
     """
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))

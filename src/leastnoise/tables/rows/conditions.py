@@ -1,4 +1,4 @@
-"""Count units in conditions; limits keep each unit in a few of those that it satisfies."""
+"""Count units in conditions, of which each unit counts in at most a limited number."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
-    """The number of units in each condition; the bounding limits the conditions of a unit.
+    """The number of units that satisfy each condition, at most a limited number for each unit.
 
-    A person is in a condition if any of their rows satisfies it. If a row is the unit, it has no
-    name to hash, so it counts in the first conditions that it satisfies.
+    A person satisfies a condition if any of their rows does. If a row is the unit, it has no
+    identifier to hash, so it counts in the first conditions that it satisfies.
     """
     if not isinstance(layout.bounding, OnceInCells):
         raise TypeError("persons in conditions are counted in few of them")
@@ -53,7 +53,7 @@ def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -
 
 
 def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """The rows, in which at most the first `most` of the 0-1 columns `names` stay 1."""
+    """Keep only the first `most` of the columns `names` that are 1 in a row; set others to 0."""
     frame = frame.with_columns(_before=nw.lit(0))
     for name in names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)

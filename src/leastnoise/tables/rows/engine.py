@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def sort_casts(casts: Iterable[str], columns: Sequence[str]) -> list[str]:
-    """The names of casts, such as u0 for the first of the `columns`, sorted by the columns' names.
+    """Sort names of casts by the names of their columns; u0 casts the first of the `columns`.
 
-    In this order they break ties between rows of a unit, so that ties break alike on every engine.
+    In this order casts break ties between rows of a unit, so that ties break alike on every engine.
     """
     return sorted(casts, key=lambda cast: (columns[int(cast[1:])], cast))
 
 
 class Engine(ABC):
-    """An engine runs lazy frames, and never raises an error that quotes data.
+    """The base of engines, which run lazy frames; their errors never quote data.
 
     `sums_are_wide` is True if sums of int64 are wider than int64, so that they can't wrap around.
     """
@@ -40,7 +40,7 @@ class Engine(ABC):
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
     ) -> None:
-        """Take a frame of casts of `columns` and of `computed` columns, named as in `column`."""
+        """Take a frame of casts, of `columns` and of `computed` columns, named as `column` says."""
         self._frame = frame
         self._types = {**columns, **computed.types}
         self._positions = {name: position for position, name in enumerate(self._types)}
@@ -82,7 +82,7 @@ class Engine(ABC):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """A context at whose end the tables that were materialised in it are dropped."""
+        """A context; tables that were materialised in it are dropped at its end."""
         yield
 
     @property
@@ -90,13 +90,14 @@ class Engine(ABC):
         """True if the frame can be read several times with the same rows each time.
 
         A source may change between two readings: a file may be replaced, or a view may draw a
-        sample. So a person's limits and sums must come from the same reading.
+        sample. So a person's size, by which the person is bounded, and sums must come from the same
+        reading.
         """
         return False
 
     @abstractmethod
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Replace the engine's frame by a copy of `frame`, if the engine can keep such a copy."""
+        """Read from a copy of `frame` from now on, if the engine can keep such a copy."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -113,9 +114,10 @@ class Engine(ABC):
     def keep_publishable_keys(
         self, frame: nw.LazyFrame[Any], *, key: str, column: str, longest: int
     ) -> nw.LazyFrame[Any]:
-        """The rows of `frame` whose `key`, from the file's column `column`, may be published.
+        """Drop the rows of `frame` whose `key` can't be published.
 
-        A text must have at most `longest` bytes in UTF-8, and no control character.
+        The key is from the source's column `column`. A text must have at most `longest` bytes in
+        UTF-8, and no control character.
         """
         frame = frame.filter(~nw.col(key).is_null())
         if self._types[column] != "text":
@@ -126,7 +128,7 @@ class Engine(ABC):
     def keep_short_texts(
         self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
     ) -> nw.LazyFrame[Any]:
-        """The rows whose `text` has at most `longest` bytes and doesn't match `without`."""
+        """Keep the rows whose `text` has at most `longest` bytes and doesn't match `without`."""
 
     @abstractmethod
     def add_hash(

@@ -47,7 +47,7 @@ def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> li
     """A tuple per group: its public cell, its keys, its totals; in any order.
 
     The integers are computed as in `integer_vectors.query_vector`, and are as secret. The set of
-    groups is secret, too. If the last axis has the candidates of quantiles, the totals are per
+    groups is secret, too. If the last axis has the candidates of quantiles, there is a tuple per
     group and candidate.
     """
     if isinstance(layout.axes[-1], Nearest):
@@ -83,7 +83,7 @@ def _totals(
 def _limit_rows_per_group(
     layout: Layout, limits: InUnlistedGroups, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """The entries, with a person's integers in each group shrunk to the limit on rows."""
+    """Shrink a person's integers in each group to the limit on rows."""
     names, numbers = integer_names(layout), layout.numbers
     counted = [name for position, name in enumerate(names) if position not in numbers.units]
     most, _ = limits.integer_limits(bits=layout.bits)
@@ -95,7 +95,11 @@ def _limit_rows_per_group(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExactTotals:
-    """The exact totals that noise hides. `tell` gets a message before each reading of the rows."""
+    """The exact integers of one release, before noise.
+
+    `salt` decides which cells count for persons in too many. `tell` gets a message before each
+    reading of the rows.
+    """
 
     rows: Source
     spec: Spec
@@ -104,7 +108,7 @@ class ExactTotals:
 
     @classmethod
     def of(cls, rows: Source, spec: Spec, *, tell: Callable[[str], object]) -> Self:
-        """The totals of a new release, with a fresh salt."""
+        """Integers for a new release, with a fresh salt."""
         return cls(rows=rows, spec=spec, salt=new_salt(SystemEntropy()), tell=tell)
 
     def vector(self, layout: Layout) -> NDArray[np.int64]:
@@ -122,7 +126,10 @@ class ExactTotals:
             return integer_vectors.query_vectors(engine, self.spec, layouts, salt=self.salt)
 
     def cut_off(self, finder: Finder, layout: Layout | None) -> list[int]:
-        """The rows that each candidate for a limit would cut off: see `count_cut_off`."""
+        """The number of rows, or groups, that each candidate for a limit cuts off.
+
+        See `count_cut_off`.
+        """
         self.tell(f"Reading for {finder.label}")
         with source.open_engine(self.rows) as engine:
             return count_cut_off(engine, self.spec, finder, layout)

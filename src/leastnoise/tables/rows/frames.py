@@ -1,8 +1,8 @@
 """Rows in memory, or a query for them: pandas, and every frame that has an Arrow C stream.
 
-A frame that can be read again is read in place, without a copy through text. Some can be read only
-once (a record batch reader silently has no rows the second time), or are queries that would run
-again each time. These are written to a private file when a release reads them.
+A frame that can be read again is read in place, without a copy through text. Some frames can be
+read only once: a record batch reader silently has no rows the second time. Others are queries that
+would run again each time. Both are written to a private file when a release reads them.
 
 Types come from the schema and never from rows. pandas' columns of Python objects have no type, and
 the type of its categories depends on the values present. Both are read as texts, as are pandas'
@@ -100,7 +100,7 @@ def _check_names(names: Collection[str]) -> None:
 
 @final
 class _Streamed:
-    """A frame reduced to its stream, so that DuckDB needs no other library to read it."""
+    """A wrapper that shows only a frame's Arrow stream, so that DuckDB needs no other library."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -111,7 +111,7 @@ class _Streamed:
 
 @final
 class _Polars:
-    """A lazy Polars frame, which is computed when its stream is first requested, and then kept."""
+    """A wrapper of a lazy Polars frame, which is computed at the first request and then kept."""
 
     def __init__(self, frame: nw.LazyFrame[Any]) -> None:
         self._frame = frame
@@ -195,7 +195,7 @@ class Frame(Input):
         yield rows.without_rows() if rehearsed else rows
 
     def _readable(self, positions: Collection[int], *, rehearsed: bool) -> object:
-        """The object that DuckDB reads, in which the columns at `positions` fail on no row."""
+        """The object that DuckDB reads; no row of the columns at `positions` makes it fail."""
         if rehearsed:
             return arrow_values.empty_table(self._schema, positions)
         return arrow_values.CheckedStream(self._rows, positions)
@@ -297,7 +297,7 @@ class Pandas(Frame):
 
 
 def _kinds_of(connection: duckdb.DuckDBPyConnection, frame: object) -> list[str | StoredColumn]:
-    """DuckDB's names of the types of a frame's columns; empty if it can't read one of them."""
+    """DuckDB's names of the types of a frame's columns; empty if it can't read some column."""
     try:
         connection.register("the_frame", frame)
         return [str(kind) for kind in connection.table("the_frame").types]

@@ -50,9 +50,9 @@ _MOST_NUMBERS = 16  # numbers per person and cell that are summed in one batch
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
     """The exact integer vector of a query before noise, shape (dimension,).
 
-    Entry I stands for I·2^(−bits). `salt` decides which cells count for a person in too many: see
-    `choose_cells`. The vector is the secret that the noise hides: internal, and not reachable from
-    a public function.
+    Entry I stands for I·2^(−bits). `salt` decides which cells count for a person who is in too
+    many: see `choose_cells`. The vector is the secret that the noise hides: internal, and not
+    reachable from a public function.
     """
     (vector,) = query_vectors(engine, spec, [layout], salt=salt)
     return vector
@@ -88,7 +88,7 @@ def query_vectors(
 
 
 def _rows_within(layout: Layout) -> int:
-    """The largest number of rows with which a person is surely within every limit; 0 if unknown.
+    """The most rows with which a person is certainly within every limit; 0 if unknown.
 
     With n rows, each number of a cell is at most n, and so is the sum over cells of each cell's
     largest number. If a cell has q numbers, and each counts as its own cell, that sum is at most
@@ -112,7 +112,7 @@ def _rows_within(layout: Layout) -> int:
 
 
 def _weighs_rows(layout: Layout) -> bool:
-    """True if all rows of a person over a limit are scaled by one factor, as for quantiles."""
+    """True if a factor scales each row of a person over a limit, as for quantiles."""
     return any(isinstance(axis, Nearest) for axis in layout.axes)
 
 
@@ -146,7 +146,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """A key of a layout: layouts of one batch with equal keys have equal vectors."""
+    """A key of a layout. Layouts of one batch with equal keys have equal vectors."""
     return layout.axes, layout.components, layout.bits, layout.bounding
 
 

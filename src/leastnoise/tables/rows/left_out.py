@@ -57,7 +57,7 @@ def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any
 
 
 def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """For each person, the numbers of rows and groups, and the largest number of rows in a group.
+    """Count each person's rows and groups, and their rows in the group where they have most.
 
     The columns have the names of the limits on these numbers.
     """
@@ -73,10 +73,10 @@ def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[
 def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | None) -> list[int]:
     """The rows or groups that each candidate for a limit cuts off, in all units together.
 
-    Let n be the number of rows, or of groups, of a unit: in the query of `layout`, or without
-    `layout` in the data. For a candidate c the result is the sum of max(0, min(n, c_m) − c) over
-    all units, where c_m is the largest candidate. Bounding n by c_m changes all sums by the same
-    number, and keeps them within 64 bits.
+    Let n be the number of rows, or of groups, of a unit in the query of `layout`. Without a
+    `layout`, n is the number of the unit's rows in the data. For a candidate c the result is the
+    sum of max(0, min(n, c_m) − c) over all units, where c_m is the largest candidate. Bounding n by
+    c_m changes all sums by the same number, and keeps them within 64 bits.
     """
     largest = finder.finds.candidates[-1]
     units = _count_rows(engine, spec) if layout is None else _count_in_query(engine, spec, layout)

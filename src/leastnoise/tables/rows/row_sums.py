@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
 
 BELOW_ONE = 1 - 2.0**-40
-"""A margin for factors: it lowers them by more than rounding errors can raise them."""
+"""A factor slightly below 1. It lowers other factors by more than rounding can raise them."""
 _PART = 2**14  # a row's integer is summed in two parts: a multiple of 2^14 and the remainder
 
 
@@ -26,9 +26,10 @@ def sums_of_rows(
     """Sum `rows`, each of which is a unit, by cell.
 
     The result has a row for each combination of the `keys`: the keys, and one or two columns for
-    each summand (`read_totals`). A summand of values gets the sum of its integers, any other the
-    number of rows that count. The sums are right for any number of rows: if an engine's sum of
-    int64 could wrap around, each integer is summed in two parts, high and low. Neither can.
+    each summand (`read_totals`). For a summand of values it has the sum of integers, for any other
+    the number of rows that count. The sums are right for any number of rows. If an engine's sum of
+    int64 could wrap around, the high and the low part of each integer are summed separately, which
+    can't wrap around.
     """
     sums: dict[str, nw.Expr] = {}
     for index, summand in enumerate(summands):
@@ -50,9 +51,10 @@ def sums_of_rows(
 def read_totals(
     engine: Engine, summands: Sequence[Summand], sums: nw.LazyFrame[Any], keys: int
 ) -> list[tuple[Any, ...]]:
-    """A tuple per cell, from the result of `sums_of_rows`: its `keys` keys, a total per summand.
+    """A tuple per cell, from the result of `sums_of_rows`: the keys, and a total for each summand.
 
-    Totals are clipped to the range of int64; clipping never enlarges the change by one row.
+    `keys` is the number of keys. Totals are clipped to the range of int64; clipping never enlarges
+    the change by one row.
     """
     parts: list[list[tuple[int, int]]] = [[] for _ in summands]
     for position, name in enumerate(sums.collect_schema().names()[keys:], keys):
@@ -73,7 +75,7 @@ def read_totals(
 
 
 def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """For each summand an expression for the sum of its integers in a group: i0, i1, ….
+    """Expressions i0, i1, … for the sums of each summand's integers in a group.
 
     The sums are right for fewer than 2^34 rows with integers of at most 2^28 in size. Beyond that
     cap, which every plan states, int64 could wrap around.
@@ -102,7 +104,7 @@ def weighted_totals(
 
     A row counts as the integer S = 2^bits, and all rows of a person add up to at most N. A person
     with n rows adds n·S if that is at most N. Otherwise each of their rows counts as the integer w
-    = ⌊fl(fl((1 − 2^−40)·N)/n)⌋, where fl is the float64 result. Its two roundings raise it by at
+    = ⌊fl(fl((1 − 2^−40)·N)/n)⌋, where fl is the result in float64. The two roundings raise w by at
     most a factor of 1 + 2^−51, so that n·w <= N. The number of rows and the rows come from the same
     reading of the source.
     """

@@ -311,7 +311,7 @@ def _find_misfits(
     columns: Mapping[str, ColumnType],
     present: Mapping[str, StoredColumn],
 ) -> Iterator[Problem]:
-    """The problems that the spec's checks would find if it declared the types of the source."""
+    """The problems that the checks of the spec would find if it declared the source's types."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # As a declared text, 0.0 and -0.0 would be two persons. A declared int is checked by casts.

@@ -139,7 +139,7 @@ def _one_or_all(names: Sequence[str]) -> Any:
 
 
 def guess_delimiter(data: Data, columns: Collection[str]) -> Delimiter | None:
-    """The sign that seems to separate the names in a CSV's header, if not the default; or None."""
+    """The delimiter that a CSV's header seems to have; None if it seems to be the default."""
     if len(columns) > 1 or not any(map(is_csv, data.sources)):
         return None
     return next(
@@ -148,7 +148,7 @@ def guess_delimiter(data: Data, columns: Collection[str]) -> Delimiter | None:
 
 
 def _seen_from(folder: Path, name: str) -> str:
-    """The name that a spec in `folder` gives to a file of the current folder."""
+    """The path that a spec in `folder` needs for a file that `name` names in the current folder."""
     there = os.path.realpath(folder)
     if is_postgres(name) or os.path.isabs(name) or there == os.path.realpath(""):
         return name
@@ -199,7 +199,7 @@ def _columns(columns: Mapping[str, StoredColumn], *, typed: bool) -> str:
 
 
 def _key(name: str) -> str:
-    """A name as a TOML key, without line breaks and invisible letters."""
+    """Write a name as a TOML key, without line breaks and invisible letters."""
     written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
     return "".join(
         letter if _words.is_seen(letter) else f"\\U{ord(letter):08x}" for letter in written

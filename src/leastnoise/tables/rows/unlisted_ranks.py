@@ -1,12 +1,11 @@
 """The rows at each candidate of the unlisted groups, for quantiles.
 
-If chance chooses quantiles, each row of a person with too many counts for less: see `row_sums`.
-
-For a tree, whole rows count. A person counts in a few groups, chosen by a salted hash as for other
-numbers. Suppose n rows in a group exceed the limit m. Then the c rows at a candidate count as
-⌊c·m/n⌋ rows. To reach m rows, some candidates count one row more: those with the smallest hashes.
-So m whole rows count, in proportion to all n, and whole-number noise hides them. No step uses
-another person's rows.
+If chance chooses quantiles, each row of a person over the limit counts as a fraction: see
+`row_sums`. For a tree, whole rows count. A person counts in a few groups, chosen by a salted hash
+as for other numbers. Suppose n rows in a group exceed the limit m. Then the c rows at a candidate
+count as ⌊c·m/n⌋ rows. To reach m rows, some candidates count one row more: those with the smallest
+hashes. So m whole rows count, in proportion to all n, and whole-number noise hides them. No step
+uses another person's rows.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ _ALL, _WHOLE, _LEFT, _HASH, _PLACE = "of_group", "whole", "left", "hashed", "pla
 def candidate_totals(
     engine: Engine, spec: Spec, layout: Layout, *, salt: str
 ) -> list[tuple[Any, ...]]:
-    """A tuple per group and candidate with rows: public cell, keys, candidate, rows; in any order.
+    """The rows at each candidate of each group: tuples of public cell, keys, candidate and rows.
 
-    The last axis of the layout has the candidates. Rows are in units of 2^−bits. They are as secret
-    as the source, and so is the set of groups.
+    The last axis of the layout has the candidates. Numbers of rows are in units of 2^−bits. Tuples
+    are in any order. They are as secret as the source, and so is the set of groups.
     """
     *grouped, candidates = layout.axes
     at = nw.col(f"at{layout.axes.index(candidates)}").cast(nw.Int64)
@@ -72,7 +71,10 @@ def candidate_totals(
 def _limit_persons(
     engine: Engine, layout: Layout, entries: nw.LazyFrame[Any], keys: list[str], *, salt: str
 ) -> nw.LazyFrame[Any]:
-    """The entries of persons, groups and candidates, cut to the limits on groups and on rows."""
+    """Limit the groups of each person, and the person's rows in each group.
+
+    `entries` has the person's rows for each group and candidate.
+    """
     if not isinstance(layout.bounding, InUnlistedGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
     most, group = layout.bounding.per_group, [UNIT, *keys]

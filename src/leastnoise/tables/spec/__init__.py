@@ -1,1 +1,1 @@
-"""The sections and keys of a spec, each value checked by itself; nothing here reads a file."""
+"""The sections and keys of a spec; each value is checked by itself, and no file is read."""

@@ -109,7 +109,10 @@ class Grid(Section):
 
 
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """The candidates; raises ValueError for too few or too many, or if floats don't increase."""
+    """Return the candidates; raise ValueError unless they can be candidates of a column.
+
+    Raises it for too few or too many, and if they don't increase as floats.
+    """
     if not 2 <= len(values) <= MOST_CANDIDATES:
         raise ValueError(f"Expected 2 to {MOST_CANDIDATES:,} candidates, got {len(values):,}.")
     if max(map(abs, values)) >= _LARGEST:
@@ -143,7 +146,7 @@ def list_candidates(given: Any) -> tuple[Fraction, ...]:
 
 
 def _read_find(value: object) -> bool:
-    """Return True for `true`; raise ValueError for any other value."""
+    """Check the key `find`, whose only value is `true`; raise ValueError for any other value."""
     if value is not True:
         raise ValueError("Expected find = true. Write known bounds as [low, high].")
     return True
@@ -192,7 +195,7 @@ class FindBounds(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The section as it is written; raises ValueError if it lacks the key `find`."""
+        """Return the section unchanged; raise ValueError if it lacks the key `find`."""
         return require_key(value, "find", forms=_FORMS)
 
 
@@ -210,12 +213,13 @@ BoundsOrFind = Annotated[
 class Column(Section):
     """Public facts about a column.
 
-    `bounds` clamp each value; they can be found by the release. `missing` says how NULL, NaN,
-    infinities and unreadable values count. "skip", the default, leaves them out of sums and means.
-    A number replaces them. "none" promises that no value is missing; a missing value then counts as
-    the middle of `bounds`. Histograms drop missing values, unless a number replaces them. A query
-    that names only the column groups by its public `keys`, or by the bands between its `edges`.
-    Quantiles are chosen among the `candidates`. `label` is the column's name in plans and pages.
+    `bounds` clamp each value; the release can find them. `missing` is the treatment of missing
+    values: NULL, NaN, infinities and unreadable values. "skip", the default, leaves them out of
+    sums and means. A number replaces them. "none" promises that no value is missing; a missing
+    value then counts as the middle of `bounds`. Histograms drop missing values, unless a number
+    replaces them. A query that names only the column groups by its public `keys`, or by the bands
+    between its `edges`. Quantiles are chosen among the `candidates`. `label` is the column's name
+    in plans and pages.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -263,7 +267,7 @@ class Column(Section):
 
     @property
     def number(self) -> Fraction | None:
-        """The number that replaces a missing value everywhere; None without one."""
+        """The number that replaces a missing value everywhere; None if no number does."""
         return None if isinstance(self.missing, str) else self.missing
 
     @property
@@ -275,7 +279,7 @@ class Column(Section):
 
     @property
     def finds(self) -> FindBounds | None:
-        """The search for the column's bounds; None if they are given, or missing."""
+        """The section that asks the release to find the bounds; None if it doesn't."""
         return self.bounds if isinstance(self.bounds, FindBounds) else None
 
     @property
@@ -285,7 +289,10 @@ class Column(Section):
 
     @property
     def limits(self) -> tuple[Fraction, Fraction] | None:
-        """The bounds that clamp values, or None; before they are found, the widest possible."""
+        """The bounds that clamp values, or None.
+
+        For bounds that are still to be found, these are the widest possible bounds.
+        """
         found_bounds = None if self.finds is None else self.finds.found
         return self.widest if found_bounds is None else found_bounds
 
@@ -302,7 +309,7 @@ class Column(Section):
 
     @property
     def ends(self) -> tuple[Fraction, ...]:
-        """The candidates for the column's bounds; () if no bounds are to be found."""
+        """The candidates among which bounds are found; () if no bounds are to be found."""
         candidates = None if self.finds is None else self.finds.candidates
         candidates = self.candidates if candidates is None else candidates
         return () if candidates is None else list_candidates(candidates)

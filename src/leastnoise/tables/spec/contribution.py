@@ -16,14 +16,14 @@ MOST_CANDIDATES = 12
 
 
 def _read_find(value: object) -> bool:
-    """Return True for `true`; raise ValueError for any other value."""
+    """Check the key `find`, whose only value is `true`; raise ValueError for any other value."""
     if value is not True:
         raise ValueError("Expected find = true, or a number instead.")
     return True
 
 
 def _check_candidates(values: tuple[int, ...]) -> tuple[int, ...]:
-    """The candidates; raises ValueError unless they increase."""
+    """Return the candidates; raise ValueError unless they increase."""
     if any(low >= high for low, high in pairwise(values)):
         raise ValueError("Expected increasing numbers.")
     return values
@@ -47,9 +47,9 @@ _FORMS = (
 class FindLimit(Section):
     """A limit that a release finds: the public candidate with the least total error.
 
-    The total error is the noise of the release with that limit, plus the rows or groups that the
-    limit cuts off. Finding it spends `share` of the whole budget. `found` is the limit that a
-    release found.
+    The total error of a limit is the noise of the release with that limit, plus the rows or groups
+    that the limit cuts off. Finding it spends `share` of the whole budget. `found` is the limit
+    that a release found.
     """
 
     find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key(
@@ -63,7 +63,7 @@ class FindLimit(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The section as it is written; raises ValueError if it lacks the key `find`."""
+        """Return the section unchanged; raise ValueError if it lacks the key `find`."""
         return require_key(value, "find", forms=_FORMS)
 
     @property
@@ -101,7 +101,7 @@ class Limits:
 
     @property
     def counted(self) -> dict[str, int]:
-        """The limits on rows and groups, which don't depend on the values that are summed."""
+        """The limits on numbers of rows and groups, by name; limits on norms are left out."""
         names = ("max_rows", "max_groups", "max_rows_per_group")
         return {name: most for name in names if (most := getattr(self, name)) is not None}
 
@@ -111,8 +111,8 @@ class Contribution(Section):
     """The limits on the contribution of one person; every given limit applies.
 
     The first three limit a person's rows, the person's groups in one query, and the person's rows
-    in each group. `l1` and `l2` limit the norm of the person's additions to a query's numbers.
-    `max_rows`, and `max_groups` of a query, can be found by the release.
+    in each group. `l1` and `l2` limit the norm of all that the person adds to a query's numbers.
+    The release can find `max_rows`, and `max_groups` of a query.
     """
 
     forms: ClassVar[dict[str, str]] = {"max_rows": _FORMS, "max_groups": _FORMS}

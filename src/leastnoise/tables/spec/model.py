@@ -1,7 +1,7 @@
 """The spec of a release, strict and exact: the result of reading TOML or Python arguments.
 
-The models check one value at a time. The meaning and an example of each key stand with its field,
-for error messages and the JSON Schema: see `section`. `query` has the sections of a query.
+The models check one value at a time. Each field has the meaning and an example of its key, for
+error messages and the JSON Schema: see `section`. The module `query` has the sections of a query.
 `parse.checks` compares several values, and `parse.spec_file` reads text and lists every problem.
 """
 
@@ -120,8 +120,9 @@ class Data(Section):
 class LedgerAccount(Section):
     """The ledger file that a release is charged to, relative to the spec.
 
-    `dataset` names the account, if the ledger has several. `plan` is the ledger's entry of a
-    preregistered plan that includes this release; the plan was charged when it was registered.
+    `dataset` names the account, if the ledger has several. `plan` is the number of the ledger's
+    entry for a preregistered plan that includes this release. That plan was charged when it was
+    registered.
     """
 
     path: Text = key("the ledger's file, relative to the spec", 'path = "visits.ledger"')
@@ -138,8 +139,8 @@ class Privacy(Section):
     """The protected unit and the budget. `unit` is a column, or "row".
 
     Neighbouring tables differ by one unit that is added or removed, or by one unit whose rows are
-    all replaced, so that the number of units stays the same. If a column is called row, `unit_is`
-    says whether the column or each row is the unit.
+    all replaced, so that the number of units stays the same. If a column is called "row", `unit_is`
+    decides between that column and each row as the unit.
 
     `rho` is a budget of zero-concentrated differential privacy. Then all noise is Gaussian, and
     `epsilon` is the ε that follows at `delta`.
@@ -185,7 +186,7 @@ class Privacy(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Add the ε that follows from ρ and δ if only ρ is given; ε = 1 if none follows."""
+        """Add ε to the section if only ρ is given: the ε that follows from ρ and δ, or else 1."""
         if "rho" not in value or "epsilon" in value:
             return value
         try:
@@ -208,8 +209,9 @@ class Privacy(Section):
     def unit_label(self) -> str:
         """The name of the unit in plans and ledgers.
 
-        The label "row" alone means that each row is a unit. So a column with that name is labelled
-        `column "row"`, and likewise a column whose name reads like the unit of a series.
+        The label "row" means that each row is a unit. So a column with this name has the label
+        `column "row"`. A column whose name reads like the unit of a series is labelled in the same
+        form.
         """
         named_alike = _UNIT_OF_SERIES.search(self.unit) is not None
         return f'column "{self.unit}"' if named_alike or self._is_column_row else self.unit
@@ -243,10 +245,11 @@ class Series(Section):
     The ledger is charged once, with the first release, and counts the releases. `name`
     distinguishes several series of one account.
 
-    A unit may have rows in all releases, unless `max_releases` or `each` limits this. With `each`
-    the unit has rows in one release only: it is a row, or all rows of a person in that release.
-    Then the noise of one release hides it (theory/series.md, Theorem 4). `report` names the column
-    with the number of the release that counts a row; other releases ignore that row (Theorem 14₀).
+    A unit may have rows in all releases, unless `max_releases` or `each` limits this. With `each` a
+    unit has rows in one release only: a unit is one row, or all rows of a person in one release.
+    Then the noise of one release hides a unit (theory/series.md, Theorem 4). `report` names the
+    column with the number of the release that counts a row; other releases ignore that row (Theorem
+    14₀).
     """
 
     releases: Annotated[int, Field(ge=2, le=10_000)] = key(
@@ -306,7 +309,7 @@ class Series(Section):
         return f'"{name}" = {release}'
 
     def unit_of(self, unit: str) -> str:
-        """The unit that the series protects, if each release by itself protects `unit`."""
+        """The unit that the whole series protects, if each release protects `unit`."""
         if self.each == "person in one release":
             return f"{unit} in one release"
         if self.max_releases is not None:
@@ -367,7 +370,7 @@ class About(Section):
 class Spec(Section):
     """A whole release, as a value. Create one with `spec_file.read` or `spec_file.parse`.
 
-    `derive` names columns that are computed from columns of the source, in a row or over the
+    `derive` has columns that are computed from columns of the source: from one row, or over all
     rows of a unit.
     """
 
@@ -427,9 +430,9 @@ class Spec(Section):
 
     @property
     def report_rule(self) -> str:
-        """The rule that assigns rows to releases, "" without one.
+        """The rule that assigns rows to releases; "" without a report column.
 
-        It is the report column, and the expressions from which that column may be derived.
+        The rule is the report column, with the expressions from which that column may be derived.
         """
         column = None if self.series is None else self.series.report
         if column is None or column not in self.derive:
@@ -477,7 +480,8 @@ class Spec(Section):
     def groupings(self, query: Query) -> dict[str, Grouping]:
         """The keys or bands of each column by which `query` groups.
 
-        They are () if the query only names the column, and the column's section gives none.
+        A column has () if the query only names it, and the column's section gives neither keys nor
+        bands.
         """
         if isinstance(query.group_by, dict):
             return {
@@ -495,5 +499,5 @@ class Spec(Section):
         return any(isinstance(keys, PrivateKeys) for keys in self.groupings(query).values())
 
     def share(self, query: Query) -> Fraction:
-        """The part of the budget that `query` spends: its share of the sum of all importances."""
+        """The share of the budget for `query`: its importance over the sum of all importances."""
         return query.importance / sum(other.importance for other in self.query)

@@ -34,13 +34,16 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Key
 
 SQL = "sql"
-"""The key of a query that is written in SQL; other keys replace it when the spec is read."""
+"""The key of a query in SQL; reading a spec replaces it by the other keys of a query."""
 FLIP, TREE = "permute-and-flip", "tree"
 QuantilesBy = Literal["permute-and-flip", "tree"]
 """The mechanism for quantiles."""
 LARGEST = "largest"
 Objective = Literal["largest"]
-"""Minimise the largest standard deviation of tables that add up, instead of the typical one."""
+"""The objective of noise in tables that add up: the smallest largest standard deviation.
+
+By default it is the smallest typical standard deviation.
+"""
 SELECTION = "selection"
 By = Literal["selection"]
 """The mechanism that chooses the `top` groups before their counts get noise."""
@@ -51,9 +54,9 @@ Preference = Literal["groups", "accuracy"]
 
 @final
 class Histogram(Section):
-    """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
+    """Counts of rows in bins [a, b); the last bin is closed. Values outside are dropped.
 
-    The first edge may be −∞ and the last one ∞; infinite values are missing nevertheless. With
+    The first edge may be −∞ and the last edge ∞; even then, infinite values are missing. With
     `cumulative` the running sums of the bins are published, too.
     """
 
@@ -80,9 +83,9 @@ class Bands(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The section as it is written; raises ValueError if it lacks the key `edges`.
+        """Return the section unchanged; raise ValueError if it lacks the key `edges`.
 
-        Every TOML table for groups that has neither `keys` nor `levels` is read as bands.
+        A TOML table for groups is read as bands if it has neither `keys` nor `levels`.
         """
         return require_key(value, "edges", forms=_FORMS)
 
@@ -115,9 +118,10 @@ def _require_private(value: object) -> object:
 
 @final
 class PrivateKeys(Section):
-    """Groups whose keys nobody lists: each key in the data, if its noisy count is large enough.
+    """Groups whose keys nobody lists: a key in the data is published if its noisy count is large.
 
-    A text of more than `longest` bytes in UTF-8 is no key: its row counts as a row without a key.
+    A text of more than `longest` bytes in UTF-8 is not a key: its row counts as a row without a
+    key.
     """
 
     keys: Annotated[Literal["private"], BeforeValidator(_require_private)] = key(
@@ -131,7 +135,7 @@ class PrivateKeys(Section):
 
 @final
 class Hierarchy(Section):
-    """Public keys, and the values to which they belong at each level above, nearest first.
+    """Public keys, and the values to which they belong at each level above, nearest level first.
 
     The tables by each level are published with the table by key, and are exact sums of it.
     """
@@ -150,10 +154,10 @@ MOVED = (
 
 
 def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
-    """The index of the first row that gives a value another parent than before; None without one.
+    """The index of the first row that contradicts an earlier row about a value's parent.
 
-    `levels` are columns of equal length, the nearest level first. A value's parent is the value in
-    the next column.
+    A value's parent is the value in the next column. `levels` are columns of equal length, the
+    nearest level first. None if no row does.
     """
     rows: list[int] = []
     for values, above in pairwise(levels):
@@ -176,7 +180,7 @@ class LevelsFile(Section):
 
 
 Grouping = Keys | Bands | PrivateKeys
-"""The groups of a column: keys (also if they have levels), bands, or private keys."""
+"""The groups of a column: keys, keys with levels, bands, or private keys."""
 _Given = Annotated[
     Annotated[Keys, Tag("keys[]")]
     | Annotated[Hierarchy, Tag("levels[]")]
@@ -194,7 +198,7 @@ GroupBy = Annotated[
 
 @final
 class Predicate(Section):
-    """A condition on a column's value: within these public numbers, or among these public keys."""
+    """A condition on a column's value: to be between public numbers, or among public keys."""
 
     min: Number | None = key("the smallest value that satisfies it", "min = 1", default=None)
     max: Number | None = key("the largest value that satisfies it", "max = 10", default=None)
@@ -235,12 +239,12 @@ class Assumed(Section):
 class Query(Section):
     """One query: a table, whose noise has a share of the budget in proportion to `importance`.
 
-    `conditions` have names; each is a predicate on every column that it lists. `round` publishes
+    Each of the named `conditions` is a predicate on every column that it lists. `round` publishes
     whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept these
     two keys only together, and still add up. Groups whose first published count is below
-    `min_count` are left out, or suppressed in margins. Of the others the `top` largest are kept;
-    `by` is the method of choosing these. `clipping` and `rest` are shares of the query's budget for
-    additional queries, which replace these keys when the spec is read.
+    `min_count` are left out, or suppressed in margins. Of the other groups, the `top` largest are
+    published; `by` is the method of choosing them. `clipping` and `rest` are shares of the query's
+    budget for additional queries, which replace these keys when the spec is read.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -384,9 +388,9 @@ class Query(Section):
 
     @property
     def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
-        """The tables that `margins` lists, each by its columns; () without margins.
+        """The tables that `margins` lists, each as its columns; () without margins.
 
-        None if it asks for all tables.
+        None if `margins` asks for all tables.
         """
         return None if self.margins is True else self.margins or ()
 

@@ -1,4 +1,4 @@
-"""The base class of a spec's sections: how pydantic reads one, with errors in our words."""
+"""The base class of a spec's sections: how pydantic reads them, with leastnoise's messages."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ _OTHER_NAMES = {
     "number": "float", "numeric": "float", "real": "float", "str": "text", "string": "text",
     "varchar": "text",
 }  # fmt: skip
-"""The type of a column that is meant by each of the names that other programs use."""
+"""Names of column types in other programs, each with the type here that is probably meant."""
 _TIMES = {"date", "datetime", "timestamp"}
 _WRONG_FORM = {"string_type", "int_type", "bool_type", "tuple_type"}
 
 
 def key(meaning: str, example: str, **options: Any) -> Any:
-    """Declare a key of a spec by its meaning, without a full stop, and an example in TOML."""
+    """Declare a key of a spec: its meaning, without a full stop, and an example in TOML."""
     return Field(description=meaning, examples=[example], **options)
 
 
@@ -75,7 +75,7 @@ def _none_if_unread(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 class Section(BaseModel):
-    """A section of a spec: immutable, with no keys but its fields.
+    """A section of a spec: immutable; its only keys are its fields.
 
     A key that is None counts as absent. A field that is `UNREAD` becomes its default, or None if it
     has no default.
@@ -85,7 +85,7 @@ class Section(BaseModel):
     forms: ClassVar[dict[str, str]] = {}
     """Phrases that list all forms of a key, for keys whose values have several forms."""
     elsewhere: ClassVar[dict[str, str]] = {}
-    """Correct TOML for keys that belong in a section within this one."""
+    """By key: correct TOML for keys that belong in a section inside this section."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -122,7 +122,7 @@ class Section(BaseModel):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """The keys of the section as written; a subclass may add keys that follow from these."""
+        """Return the section's keys as given; subclasses may add keys that follow from these."""
         return value
 
     @property
@@ -137,9 +137,9 @@ class Section(BaseModel):
 
     @classmethod
     def _in_our_words(cls, error: ValidationError) -> ValidationError:
-        """The error with leastnoise's messages.
+        """Replace pydantic's messages in an error by leastnoise's messages.
 
-        Errors of sections within this section have them already.
+        Errors of sections within this section have leastnoise's messages already.
         """
         problems = Counter[int | str]()
         details: list[InitErrorDetails] = []
@@ -192,17 +192,14 @@ class Section(BaseModel):
 
 
 def require_key(value: dict[str, Any], name: str, *, forms: str) -> dict[str, Any]:
-    """The table `value`; raises ValueError with all `forms` if it lacks the key `name`.
-
-    If the key is misspelt, later checks suggest the right one.
-    """
+    """Return the table `value`; raise ValueError with all `forms` if it lacks the key `name`."""
     if name in value or any(_validate.nearest(str(given), (name,)) for given in value):
         return value
     raise ValueError(f"Expected {forms}.")
 
 
 def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
-    """A hint: the key that `name` probably stands for, or all known keys."""
+    """A hint for an unknown key: the known key that is probably meant, or all known keys."""
     return (hint and _validate.nearest(name, known)) or f"Known: {', '.join(known)}."
 
 

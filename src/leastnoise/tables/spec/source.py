@@ -28,7 +28,7 @@ FILES = (*TABULAR, *STATISTICAL, *WORKBOOKS)
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
 ENGINES = DUCKDB, SPARK, CONNECT = "duckdb", "spark", "sc://"
-"""Engines; the last one begins the address of a Spark Connect server."""
+"""The engines; "sc://" begins the address of a Spark Connect server."""
 _SECRET = re.compile(r"://([^/@]*:[^/@]*@|.*[?;&][^=]*(password|token)[^=;&]*=)", re.IGNORECASE)
 _POSTGRES = ("postgresql://", "postgres://")
 IN_MEMORY = "<frame>"
@@ -109,7 +109,7 @@ def _why_secret(address: str) -> str | None:
 
 
 def why_no_table(names: Sequence[str], table: str | None) -> str | None:
-    """The reason why `table` can't be read from the sources `names`; None if it can."""
+    """The reason why the sources `names` can't have this `table`; None if they can."""
     database = any(map(is_database, names))
     if database and len(names) > 1:
         return "Expected either a single database or files of rows."
@@ -147,7 +147,7 @@ class Dialect:
 
     @property
     def between(self) -> Delimiter:
-        """The separator of fields."""
+        """The separator of fields, by default a comma."""
         return self.delimiter or ","
 
 

@@ -55,7 +55,7 @@ MAX_RHO = 10_000
 
 
 def read_version(value: object) -> int:
-    """The version, which must be 1; raises ValueError."""
+    """Check the version, which must be 1; raises ValueError for any other value."""
     if type(value) is not int or value != 1:  # True and 1.0 also equal 1
         raise ValueError("Expected version = 1, the only version.")
     return value
@@ -135,7 +135,7 @@ def as_table_name(text: str) -> str:
 
 
 def as_tuple(value: object) -> object:
-    """Convert a list to a tuple; other values stay as they are, and pydantic refuses them later."""
+    """Convert a list to a tuple; other values stay unchanged, and pydantic refuses them later."""
     if value is UNREAD:
         return ()
     return tuple(value) if isinstance(value, list) else value
@@ -153,7 +153,7 @@ def _share(value: object) -> Fraction:
 
 
 def _check_edges(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """The edges; raises ValueError unless there are two or more, and they increase."""
+    """Return the edges; raise ValueError unless there are two or more, and they increase."""
     if len(edges) < 2:
         raise ValueError("Expected two or more edges.")
     for left, right in pairwise(edges):
@@ -173,7 +173,7 @@ def _check_some(keys: tuple[Key, ...]) -> tuple[Key, ...]:
 
 
 def _check_distinct(keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    """The public keys; raises ValueError if any of them is given twice."""
+    """Return the public keys; raise ValueError if any of them is given twice."""
     # Compare types, too, since True == 1 in Python.
     counts = Counter((type(value), value) for value in keys)
     if twice := [(value, times) for (_, value), times in counts.items() if times > 1]:
@@ -242,10 +242,10 @@ SumsText = Annotated[
     Field(min_length=1, max_length=LARGEST_SPEC),
     BeforeValidator(_as_given, json_schema_input_type=str | SumsFile),
 ]
-"""A CSV of named sums; reading a spec replaces a file by its text."""
+"""A CSV of named sums, as text; reading a spec replaces a file's name by its text."""
 KeysOrFile = Annotated[
     tuple[PublicKey, ...],
     BeforeValidator(as_tuple, json_schema_input_type=tuple[PublicKey, ...] | KeyFile),
     AfterValidator(_check_distinct),
 ]
-"""Public keys; reading a spec replaces a file by its keys."""
+"""Public keys; reading a spec replaces a file's name by its keys."""

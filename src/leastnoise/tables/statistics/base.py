@@ -1,9 +1,9 @@
-"""Base classes of statistics: everything that the library needs to know about a statistic.
+"""Base classes of statistics: all facts that the library uses about a statistic.
 
-Each statistic is a class, listed in `registry`. It defines its spelling and the types of its
-column. It defines the numbers that are summed for it, and so the effect of one unit (`Component`).
-It computes its value and interval from the noisy numbers, the errors that a plan shows, and the
-checks of `verify`. Other modules name a class only if they treat that statistic unlike all others,
+Each statistic is a class, listed in `registry`. It defines its spelling, the types of its column,
+and the numbers that are summed for it (`Component`), from which the effect of one unit follows. It
+computes its value and interval from noisy numbers, and the errors that a plan shows. It also has
+the checks of `verify`. Other modules name a class only to treat its statistic unlike all others,
 such as a quantile, which is chosen and gets no noise.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SUFFIXES = ("", "_std", "_low", "_high")
 """Suffixes of a statistic's four columns in a result."""
 LARGEST_WHOLE = MAX_COUNT
-"""The largest whole count that is published; every reader of JSON holds it exactly."""
+"""The largest whole count that is published: every reader of JSON stores it exactly."""
 CLOSE = 1e-6
 """Relative tolerance for published numbers, which another machine's floats may have computed."""
 ROUNDING = 4e-15
@@ -40,8 +40,8 @@ ROUNDING = 4e-15
 NEAR = 1e-4
 """Relative distance to a bound within which a published value may have been clamped.
 
-`verify` doesn't compute the noisy numbers back from such a value. It also changes n by this factor
-to see how an interval depends on n, which it knows up to a relative error of about 1e-9.
+`verify` doesn't recompute noisy numbers from such a value. `verify` also changes n, a count, by
+this factor to see how an interval depends on n. It knows n up to a relative error of about 1e-9.
 """
 
 ANY_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "text", "bool"})
@@ -49,15 +49,15 @@ SUMMED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "bool"})
 """The types of columns that can be summed; a bool adds 0 or 1."""
 RANKED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float"})
 ColumnIs = Literal["absent", "optional", "required"]
-"""The use of a column in the spelling of a statistic."""
+"""The part of a column in a statistic's spelling: absent, optional or required."""
 Floats = NDArray[np.float64]
 FourColumns = tuple[Floats, Floats, Floats, Floats]
-"""Values, and their `_std`, `_low` and `_high`, each with one number per cell."""
+"""A statistic's values, `_std`, `_low` and `_high`: four arrays with a number per cell."""
 Ends = Floats | float
 Published = Mapping[tuple["Component", ...], Sequence[Floats]]
-"""The values that a query published, by the components of their statistics.
+"""The values that a query published, keyed by the components of their statistics.
 
-`Statistic.in_common_unit` has converted them. Each array has one number per cell.
+Each array has one number per cell, converted by `Statistic.in_common_unit`.
 """
 
 
@@ -77,9 +77,9 @@ class Component:
     - "over": 1 if the unit is over a limit. "rest": 1 if the unit has a row in no group.
 
     A `filled` value counts as 0 if it is missing, before centring. A component with a `paired`
-    column is also 0 in rows without a value of that column: see `Ratio`. `lowers` is true if it may
-    be negative. A `separate` component is summed by itself even if, with some found bounds, it
-    equals another component of its column.
+    column is also 0 in rows without a value of that column: see `Ratio`. `lowers` is true if the
+    number may be negative, so that a row lowers the sum. A `separate` component is summed by itself
+    even if, with some found bounds, it equals another component of its column.
     """
 
     kind: Literal["count", "without", "units", "value", "square", "outside", "over", "rest"]
@@ -98,7 +98,7 @@ class Component:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The columns of which a row must have a value; a row without one adds nothing."""
+        """The columns of which a row needs a value; a row without one adds nothing."""
         return frozenset({self.column, self.paired} - {""})
 
 
@@ -113,7 +113,7 @@ IN_NO_GROUP = Component(kind="rest")
 @final
 @dataclass(frozen=True, kw_only=True)
 class RowErrors:
-    """Errors that differ by row of a table: each row's standard deviation and 95 % half-width."""
+    """Errors of a table whose rows differ: the std and the 95 % half-width of each row."""
 
     std: tuple[float, ...]
     half95: tuple[float, ...]
@@ -122,10 +122,10 @@ class RowErrors:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:
-    """The law of one coordinate's error, including rounding, in units of its component.
+    """The error of one noisy number, including rounding, in units of its component.
 
     `std` is its standard deviation. `half95`, `half975` and `half983` are half-widths of intervals
-    with probability 1 − 0.05/k for k = 1, 2, 3. So k such intervals hold together with 95 %
+    with confidence 1 − 0.05/k for k = 1, 2, 3. So k such intervals hold together with 95 %
     (Bonferroni). If the `rows` of a table have different errors, `std` is their root mean square,
     and the half-widths are the largest.
     """
@@ -135,10 +135,13 @@ class NoiseError:
     half975: float
     half983: float
     drawn: tuple[Certificate, int] | None = None
-    """The noise of the whole draw, and this coordinate's index; None if no exact law is known."""
+    """The noise of the whole draw, and this number's index; None if no exact law is known."""
     beside_count: tuple[float, ...] = ()
-    """For a number that is divided by a count: for each a of `fieller.UP_TO_1`, the half-width that
-    holds 95 % of X − a·Y, for its error X and the count's error Y. Given if `drawn` is None."""
+    """For a sum that a count divides: half-widths of X − a·Y, one for each a of `fieller.UP_TO_1`.
+
+    They hold with 95 %. X is the error of the sum and Y the error of the count. Given if `drawn` is
+    None.
+    """
     rows: RowErrors | None = None
 
     @property
@@ -170,18 +173,18 @@ class Ingredients:
 
     @property
     def unit(self) -> float:
-        """The scale of the first component: its published value is its number times this unit."""
+        """The factor that turns the first component's number into its published value."""
         return float(self.components[0].radius)
 
     @property
     def middle(self) -> float:
-        """The centre of the first component."""
+        """The middle of the first component's bounds."""
         return float(self.components[0].centre)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnyStatistic(ABC):
-    """A statistic that each cell has: of the cell's rows, or of columns' values in these rows."""
+    """A statistic of each cell, computed from the cell's rows or from values in these rows."""
 
     kind: ClassVar[str]
     """The spelling of the statistic without its columns, such as "mean"."""
@@ -194,9 +197,9 @@ class AnyStatistic(ABC):
     adds_up: ClassVar[bool] = False
     """True if the value in a table by fewer columns is the sum of the values in the cells."""
     has_margins: ClassVar[bool] = False
-    """True if the statistic adds up, or is a quotient of such statistics.
+    """True if tables by fewer columns may have the statistic.
 
-    Then tables by fewer columns may have it.
+    Such a statistic adds up, or is a quotient of statistics that add up.
     """
     of_all_groups: ClassVar[bool] = False
     """True if the statistic is a single number for all groups of its query together."""
@@ -214,7 +217,7 @@ class AnyStatistic(ABC):
     @property
     @abstractmethod
     def parts(self) -> tuple[OneColumn, ...]:
-        """The single-column statistics from which it is computed."""
+        """The single-column statistics from which this statistic is computed."""
 
     def in_words(self, labels: Mapping[str, str]) -> str:
         """The name of the statistic in plans and pages, given the `labels` of columns."""
@@ -224,7 +227,7 @@ class AnyStatistic(ABC):
 
     @property
     def assumes(self) -> str:
-        """A sentence about a plan's assumptions other than the size of a group; "" without any."""
+        """A sentence about assumptions of a plan besides the size of a group; "" without any."""
         return ""
 
     def problems(self, spec: Spec, query: Query) -> Iterator[str]:
@@ -239,9 +242,9 @@ class Statistic(AnyStatistic):
 
     @abstractmethod
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The scalars per row whose sums the statistic needs; a query sums each scalar only once.
+        """The numbers per row whose sums the statistic needs; a query sums equal numbers only once.
 
-        They also define the effect of one unit: see `layout.boundings`.
+        The effect of one unit follows from them: see `layout.boundings`.
         """
 
     @abstractmethod
@@ -258,7 +261,7 @@ class Statistic(AnyStatistic):
     ) -> float:
         """An upper bound on the statistic's `_std` in a group of this many `rows`.
 
-        `stds` has the standard deviation of each number. `rows` is given if the statistic
+        `stds` has the standard deviation of each number. `rows` is None unless the statistic
         `needs_size`.
         """
 
@@ -266,11 +269,11 @@ class Statistic(AnyStatistic):
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
 
-        `rows` is given if the statistic `needs_size`.
+        `rows` is None unless the statistic `needs_size`.
         """
 
     def unit(self, ingredients: Ingredients) -> float:
-        """The change of the statistic's value when its first number changes by 1.
+        """The change of the statistic's value if its first number changes by 1.
 
         Some subclasses use another number, such as the quotient of two numbers.
         """
@@ -282,22 +285,22 @@ class Statistic(AnyStatistic):
         return False
 
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The values in a unit in which statistics of the same components are equal.
+        """Convert values to a unit in which all statistics of the same components are equal.
 
-        In this unit var and std of a column are both the variance of the scaled values.
+        For example, var and std of a column both become the variance of the scaled values.
         """
         del ingredients
         return value
 
     @abstractmethod
     def stated_std(self, ingredients: Ingredients) -> Ends | None:
-        """The `_std`, one number or one per cell; None if it depends on the noisy numbers."""
+        """The `_std`, as a number or one per cell; None if it depends on the noisy numbers."""
 
     @abstractmethod
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """The suffix of the first column that other columns or the noise contradict, or None.
+        """Find a column that contradicts other columns or the noise; return its suffix, or None.
 
         "" stands for the value itself. `columns` are the statistic's four columns as published.
         `published` has the other statistics of the query.
@@ -316,7 +319,7 @@ class OneColumn(AnyStatistic):
     of_values: ClassVar[bool]
     """True if the statistic uses the column's values, which must be numbers with public bounds."""
     ranked: ClassVar[bool] = False
-    """True if the value is one of the column's public candidates; the column has numbers."""
+    """True if the value is one of the column's public candidates, as for quantiles."""
 
     @property
     def label(self) -> str:
@@ -341,14 +344,14 @@ class ColumnStatistic(OneColumn, Statistic):
 
 
 def centred_value(spec: Spec, column: str) -> Component:
-    """A column's value, relative to the middle of its bounds and scaled to [−1, 1]."""
+    """The component of a column's value, relative to the middle of its bounds, in [−1, 1]."""
     low, high = bounds_of(spec, column)
     centre, radius = (low + high) / 2, (high - low) / 2
     return Component(kind="value", column=column, centre=centre, radius=radius, lowers=True)
 
 
 def count_of(spec: Spec, column: str) -> Component:
-    """The component that counts rows, or only rows with a value of `column` if others are left out.
+    """The component that counts rows: only rows with a value of `column`, if others are left out.
 
     If no row can be left out, it counts all rows, so that several statistics share the count.
     """

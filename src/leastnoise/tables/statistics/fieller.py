@@ -1,11 +1,11 @@
 """Confidence sets of quotients S/n: a test of each possible quotient (Fieller).
 
 Notation: S and n are noisy sums, with the noise X and Y; n is a count or a sum that isn't negative
-before noise. c(a) is the half-width that |X − a·Y| keeps with 95 %.
+before noise. c(a) is a bound that |X − a·Y| meets with probability 95 %.
 
-A true quotient a is rejected if |S − a·n| > c(|a|), which happens with at most 5 %. c rises with
-|a|, since the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and for
-the same reason c(|a|)/|a| falls. So c(|a|) is at most c of the next larger ratio in `_RATIOS`;
+A true quotient a is rejected if |S − a·n| > c(|a|), which has a probability of at most 5 %. c rises
+with |a|, since the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and
+for the same reason c(|a|)/|a| falls. So c(|a|) is at most c of the next larger ratio in `_RATIOS`;
 beyond the last ratio r it is at most c(r)·|a|/r.
 """
 
@@ -43,9 +43,10 @@ class QuotientTests:
     def accept(
         self, numerator: Floats, count: Floats, *, between: tuple[float, float]
     ) -> tuple[Floats, Floats]:
-        """For each cell, the least and largest quotient `between` the limits that isn't rejected.
+        """The least and the largest quotient that isn't rejected, for each cell.
 
-        Counts must be above 0. If all quotients of a cell are rejected, the results are ∞ and −∞.
+        Only quotients `between` two limits are tested. Counts must be above 0. If all quotients of
+        a cell are rejected, the results are ∞ and −∞.
         """
         least, most = between
         low, high = self._accept(numerator, count, most)
@@ -55,7 +56,7 @@ class QuotientTests:
         return low, high
 
     def _accept(self, numerator: Floats, count: Floats, most: float) -> tuple[Floats, Floats]:
-        """As `accept`, for quotients from 0 to `most`."""
+        """The result of `accept` for quotients from 0 to `most`."""
         low, high = np.full(numerator.shape, np.inf), np.full(numerator.shape, -np.inf)
 
         def add(first: Floats, last: Floats) -> None:
@@ -84,8 +85,8 @@ def find_tests(
 ) -> QuotientTests | None:
     """Find the tests of quotients from −`most` to `most`, for the `noise` of both numbers.
 
-    Each test accepts the true quotient with this `probability`. None if the joint law of both
-    noises isn't known.
+    Each test accepts the true quotient with this `probability`. None if the joint distribution of
+    both noises isn't known.
     """
     above, below = noise
     # the half-widths of these tests are stored
@@ -103,10 +104,9 @@ def find_tests(
 def half_width_together(
     noise: tuple[NoiseError, NoiseError], ratio: float, probability: float = 0.95
 ) -> float | None:
-    """Find the half-width that the error of a weighted sum keeps with this `probability`.
+    """A bound that |X ± ratio·Y| meets with this `probability`.
 
-    It is for |X ± ratio·Y|, where `noise` describes X and Y. None if the joint law of both isn't
-    known.
+    `noise` describes the errors X and Y. None if their joint distribution isn't known.
     """
     above, below = noise
     if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:

@@ -1,4 +1,4 @@
-"""Quantiles: the public candidate below which the given share of the rows lies."""
+"""Quantiles: public candidates, below which about a given share of the rows lies."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ ROWS_95 = "_rows_95"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OneColumn):
-    """The `level`-quantile of a column, chosen among its candidates; no noise is added to it.
+    """The `level`-quantile of a column, chosen among its candidates without adding noise to it.
 
     Further columns state the quantile's uncertainty, with probability 95 %. If `with_ends` is true,
-    they are two ends between which the quantile of the rows lies. Otherwise the only further column
-    has the largest error, in ranks of rows. See `answers.quantiles.layout`.
+    they are the two ends of an interval for the quantile. Otherwise the only further column has a
+    bound on the error in ranks: the number of rows between the candidate and the true rank. See
+    `answers.quantiles.layout`.
     """
 
     level: Fraction = MEDIAN
@@ -61,7 +62,7 @@ class Quantile(OneColumn):
 
     @property
     def candidate_suffixes(self) -> tuple[str, ...]:
-        """The suffixes of the columns whose values are candidates, or lie between candidates."""
+        """The suffixes of the columns whose values are candidates or lie between candidates."""
         return ("", "_low", "_high") if self.with_ends else ("",)
 
     @property

@@ -52,7 +52,7 @@ _AMPLIFIED = 1e-12
 
 @final
 class Scale(NamedTuple):
-    """The range [least, most] of S/n without noise, and the map middle + scale·S/n to values."""
+    """The range [least, most] of S/n without noise, and the numbers in middle + scale·S/n."""
 
     middle: float
     scale: float
@@ -73,7 +73,7 @@ class Quotient(Statistic):
 
     @abstractmethod
     def scale_of(self, ingredients: Ingredients) -> Scale:
-        """The range of S/n without noise, and the map to values."""
+        """The range of S/n without noise, and the map from S/n to the statistic's value."""
 
     def unit(self, ingredients: Ingredients) -> float:
         """The change of the value when S/n changes by 1."""
@@ -89,8 +89,8 @@ class Quotient(Statistic):
 
         `_std` is scale·√(σ_S² + (S/n)²σ_n²)/n by the delta method, and at most scale·most, since
         S/n can't leave [−most, most]. `_low` and `_high` are the ends of the quotients that tests
-        accept (`fieller`). There are no tests if the joint law of both noises isn't known. Then, or
-        if tests reject all quotients, the ends are from `_in_box`.
+        accept (`fieller`). There are no tests if the joint distribution of both noises isn't known.
+        Then, or if tests reject all quotients, `_in_box` gives the ends.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         numerator, count = numbers
@@ -113,10 +113,10 @@ class Quotient(Statistic):
     def accept(
         self, ingredients: Ingredients, numbers: Sequence[Floats], *, probability: float
     ) -> tuple[Floats, Floats] | None:
-        """The ends of intervals that hold the value with this `probability`, by tests alone.
+        """The ends of intervals that contain the value with this `probability`, by tests alone.
 
-        The interval is the whole range where n <= 0 or tests reject all quotients. Without tests
-        the result is None, even though `values` then has an interval from a box.
+        The interval is the whole range where n <= 0 or tests reject all quotients. None if there
+        are no tests, though `values` then has an interval from a box.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         tests = find_tests(ingredients.noise, most=largest, probability=probability)
@@ -134,11 +134,11 @@ class Quotient(Statistic):
     def recover(
         self, ingredients: Ingredients, value: Floats, std: Floats
     ) -> tuple[Floats, Floats]:
-        """The noisy S and n, computed from published values and `_std`.
+        """Recover the noisy S and n from published values and `_std`.
 
-        n = 0 where `_std` is at its maximum, which hides n. If S/n was clamped, the result S is n
-        times an end of the range. Tests of it accept every quotient that tests of the noisy S
-        accept: |S − a·n| is smaller, for every a in the range.
+        n = 0 where `_std` is at its maximum, so that n can't be recovered. If S/n was clamped, the
+        result S is n times an end of the range. Tests of this S accept every quotient that tests of
+        the noisy S accept, because |S − a·n| is smaller for every a in the range.
         """
         middle, scale, _, largest = self.scale_of(ingredients)
         ratio = (value - middle) / scale
@@ -152,8 +152,8 @@ class Quotient(Statistic):
     ) -> tuple[Floats, Floats]:
         """The range of S/n if S and n are each in their interval of 97.5 %.
 
-        Both hold together with 95 % (Bonferroni). If that box has n > 0, S/n is between its
-        corners; otherwise anything between least and most is possible.
+        Both intervals hold together with 95 % (Bonferroni). If n > 0 in the whole box of both
+        intervals, the extremes of S/n are at its corners. Otherwise the result is [least, most].
         """
         _, _, smallest, largest = self.scale_of(ingredients)
         t, u = (noise.half975 for noise in ingredients.noise)
@@ -175,7 +175,7 @@ class Quotient(Statistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """An upper bound on half of the interval's width: its value for the worst S.
+        """An upper bound on half of the interval's width, for the S with the widest interval.
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
         the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
@@ -220,7 +220,7 @@ class Quotient(Statistic):
 
     @final
     def in_common_unit(self, ingredients: Ingredients, value: Floats) -> Floats:
-        """The quotient S/n, in which all quotients of the same components are equal."""
+        """The quotient S/n, which is equal for all quotients of the same components."""
         middle, scale, *_ = self.scale_of(ingredients)
         return (value - middle) / scale
 
@@ -256,7 +256,10 @@ class Quotient(Statistic):
     def _limits(
         self, ingredients: Ingredients, value: Floats, std: Floats
     ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """The least and largest possible `_low`, and then `_high`, for each value and `_std`."""
+        """The smallest and largest possible `_low` for each value and `_std`.
+
+        Then the same for `_high`.
+        """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         ratio = (value - middle) / scale
         of_total, of_count = (noise.std for noise in ingredients.noise)
@@ -280,7 +283,7 @@ class Quotient(Statistic):
         return around(low, more[0], less[0]), around(high, more[1], less[1])
 
     def _fits(self, ingredients: Ingredients, value: Floats, std: Floats, count: Floats) -> bool:
-        """True if values and `_std` agree with the published denominator."""
+        """True if values and `_std` agree with the published denominator n."""
         middle, scale, _, largest = self.scale_of(ingredients)
         of_total, of_count = (noise.std for noise in ingredients.noise)
         deviation = scale * np.hypot(of_total, (value - middle) / scale * of_count)
@@ -302,9 +305,10 @@ class Quotient(Statistic):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mean(ColumnStatistic, Quotient):
-    """`mean(column)`: the middle of the bounds, plus the sum of values about it over their count.
+    """`mean(column)`: the middle of the bounds, plus the mean distance of values from it.
 
-    The mean is clamped to the bounds.
+    The noisy sum of these distances is divided by the noisy count. The mean is clamped to the
+    bounds.
     """
 
     kind: ClassVar[str] = "mean"
@@ -328,11 +332,11 @@ class Mean(ColumnStatistic, Quotient):
 class Ratio(Quotient):
     """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, with both parts from one draw.
 
-    Both parts use only rows with a value of a and of b: a row that counts in only one part would
-    bias the ratio. The exception is a ratio over `count`, which counts all rows: every row counts
-    in it. A ratio over a count is at most the largest absolute value that the bounds of a allow. It
-    is at least 0 unless a may be negative. A ratio of two sums is unbounded, and if the interval of
-    the denominator reaches 0, so is the ratio's interval.
+    Both parts use only rows with a value of a and of b, since a row that counts in one part only
+    would bias the ratio. The exception is a ratio over `count`, in which every row counts. A ratio
+    over a count is at most the largest absolute value that the bounds of a allow. It is at least 0
+    unless a may be negative. A ratio of two sums is unbounded, and if the interval of the
+    denominator reaches 0, so is the ratio's interval.
     """
 
     above: Sum
@@ -392,15 +396,15 @@ class Ratio(Quotient):
 
     @staticmethod
     def _paired(summed: Component, needed: Sequence[str]) -> Component:
-        """The component of the sum over the rows that also have a value of the other column."""
+        """The component summed over those rows only that also have a value of the other column."""
         other = next((column for column in needed if column != summed.column), "")
         return replace(summed, paired=other)
 
     def scale_of(self, ingredients: Ingredients) -> Scale:
         """The range [0, most] of S/n, or [−most, most] if a may be negative, and its scale.
 
-        Over a count, `most` is 1; over a sum, it is ∞. The scale is the quotient of the radii by
-        which the values of a and of b are divided.
+        Over a count, `most` is 1; over a sum, it is ∞. The scale is the radius by which values of a
+        are divided, over the radius for b.
         """
         above, below = ingredients.components
         most = 1.0 if below.kind == "count" else math.inf

@@ -50,7 +50,7 @@ PATTERN = (
     rf"|{_MEDIAN}\s*\([\s\S]+\)|{Quantile.kind}\s*\([\s\S]+,\s*[^,\s][^,]*\)"
     rf"|{Ratio.kind}\s*\(\s*{_BOTH}\s*\))\s*$"
 )
-"""The pattern of a statistic's spelling in the JSON Schema."""
+"""A regular expression for the spelling of a statistic, used in the JSON Schema."""
 _RATIO = f"{Ratio.kind}(sum(column), sum(column))"
 _QUANTILE = f"{Quantile.kind}(column, level)"
 FORMS = (
@@ -135,7 +135,9 @@ def _ratio(inside: str, text: str) -> Ratio:
 def read_statistics(
     query: Query, *, by_row: bool
 ) -> Iterator[tuple[int, AnyStatistic | ValueError]]:
-    """The statistics of a query by their position in its list; a ValueError for each wrong one.
+    """Yield the position and the statistic for each text in a query's list.
+
+    A text that can't be read gives a ValueError in place of a statistic.
 
     A histogram counts rows. Conditions count rows if a row is a unit, otherwise persons.
     """
@@ -171,7 +173,8 @@ def quantiles_by_column(query: Query) -> dict[str, dict[int, Quantile]]:
 class ParsedQuery:
     """A query of a spec, with its statistics parsed.
 
-    `entries` has each statistic with its position in the query's list; a wrong one is a ValueError.
+    `entries` has each statistic with its position in the query's list. If a text can't be read, it
+    has a ValueError in place of the statistic.
     """
 
     spec: Spec
@@ -180,7 +183,7 @@ class ParsedQuery:
 
     @property
     def statistics(self) -> tuple[AnyStatistic, ...]:
-        """The statistics, without wrong ones."""
+        """The statistics that could be read."""
         return tuple(entry for _, entry in self.entries if not isinstance(entry, ValueError))
 
     @property

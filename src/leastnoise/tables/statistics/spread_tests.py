@@ -8,15 +8,15 @@ If the mean of u is a and its variance V, then Σ(u − a)² = V·n without nois
 
     (Q + n)/2 − 2aS + a²n − Vn = n·(V̂ − V + (a − â)²)
 
-is the noise Y/2 − 2aX + (½ + a² − V)Z. The pair (a, V) is rejected if the size of that exceeds the
-half-width c(a, V) that this noise keeps with 95.5 %. A variance is accepted if it forms a pair with
-some mean such that neither this test nor the test of means (`fieller`, at 99.5 %) rejects it. So
-the true pair is rejected with at most 5 %. Only the upper end depends on the test of means, by (a −
-â)², which is small compared to c/n if there are many values.
+is the noise Y/2 − 2aX + (½ + a² − V)Z. With probability 95.5 % this noise is at most c(a, V) in
+size. So the pair (a, V) is rejected if n·|V̂ − V + (a − â)²| exceeds c(a, V). A variance V is
+accepted if, for some mean a, neither this test of (a, V) nor the test of the mean a (`fieller`, at
+99.5 %) rejects. So the true variance is rejected with probability at most 5 %. Only the upper end
+depends on the test of means, by (a − â)², which is small compared to c/n if there are many values.
 
-c rises with the size of each of its three weights, by Anderson's inequality: the law of each noise
-given the others is symmetric and falls away from 0. So within a box of |a| and V it is at most c of
-the largest weights there. The sign of S doesn't matter, since â uses its size.
+c rises with the size of each of its three weights, by Anderson's inequality: the density of each
+noise, given the others, is symmetric and falls away from 0. So within a box of |a| and V, c is at
+most its value for the largest weights there. The sign of S doesn't matter, since â uses its size.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class SpreadTests:
     def accept(self, total: Floats, square: Floats, count: Floats) -> tuple[Floats, Floats]:
         """The smallest and the largest variance V in [0, 1] that isn't rejected, for each cell.
 
-        They are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If the tests
-        reject all V, they are repeated with the possible mean and variance nearest to â and V̂.
+        The results are 0 and 1 if n is below the smallest c, because c/n then exceeds 1. If the
+        tests reject all V, they are repeated with the possible mean and variance nearest to â and
+        V̂.
         """
         low, high = np.zeros(count.shape), np.ones(count.shape)
         sure = count > self._width(0.0, 0.0)
@@ -80,15 +81,15 @@ class SpreadTests:
         return low, high
 
     def largest_beside(self, total: Floats, count: Floats) -> Floats:
-        """The largest variance for any Q: 1 − a², with the smallest a² that isn't rejected."""
+        """The largest possible variance if Q is unknown: 1 − a², for the smallest accepted a²."""
         n = np.where(count > 0, count, 1.0)
         start, _ = self.means.accept(np.abs(total), n, between=(-1.0, 1.0))
         return np.where(count > 0, 1 - np.clip(start, 0.0, 1.0) ** 2, 1.0)
 
     def _accept(self, mean: Floats, variance: Floats, n: Floats) -> tuple[Floats, Floats]:
-        """The smallest and largest accepted V, from â, V̂ and n > 0.
+        """The smallest and the largest accepted V, for estimates â and V̂ and for n > 0.
 
-        They are ∞ and −∞ if all variances are rejected.
+        The results are ∞ and −∞ if all variances are rejected.
         """
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         start, end = self.means.accept(mean * n, n, between=(-1.0, 1.0))
@@ -133,7 +134,7 @@ class SpreadTests:
         return low, high
 
     def _width(self, of_sum: float, of_count: float) -> float:
-        """The half-width c for these weights of the noise of S and n, and ½ for the noise of Q."""
+        """The half-width c, for these weights of the noise of S and of n; the weight for Q is ½."""
         of_count = math.ceil(of_count * _CELLS) / _CELLS  # rounded up, so that fewer are computed
         width = _half_width(self.certificate, self.positions, (of_sum, 0.5, of_count))
         return math.inf if width is None else width
@@ -142,7 +143,7 @@ class SpreadTests:
 def find_spread_tests(noise: Sequence[NoiseError]) -> SpreadTests | None:
     """Find the tests of variances for the `noise` of S, Q and n.
 
-    None if the joint law of all three isn't known.
+    None if the joint distribution of all three isn't known.
     """
     of_sum, of_square, of_count = noise
     if of_sum.drawn is None or of_square.drawn is None or of_count.drawn is None:

@@ -50,10 +50,10 @@ _MEANS = 65  # the number of a² to try if no mean determines it
 
 @final
 class _Known(NamedTuple):
-    """The variance V, and the squared means a² that are possible given the published table.
+    """A published variance V, and the squared means a² that are possible beside it.
 
-    `squares` has a row for each a². `is_exact` is True if the published mean determines a²;
-    `is_rounded` is True if it does so only up to the rounding of floats.
+    `squares` has a row for each tried a². `is_exact` is True if the published mean determines a²;
+    `is_rounded` is True if it determines a² only up to the rounding of floats.
     """
 
     variance: Floats
@@ -85,12 +85,12 @@ class Spread(ColumnStatistic):
     def std_from_variance(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
         """The statistic's `_std`, from the `std` of V; at most half of the statistic's range.
 
-        No law on [0, 1] has a standard deviation above ½ (Popoviciu).
+        No distribution on [0, 1] has a standard deviation above ½ (Popoviciu).
         """
 
     @abstractmethod
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `std` of V, from the statistic's `_std`, unless `_std` is at its maximum."""
+        """The `std` of V, from the statistic's `_std`, if `_std` is below its maximum."""
 
     @final
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -105,7 +105,8 @@ class Spread(ColumnStatistic):
 
         m is clamped to at most 1, its largest value without noise, and V to [0, 1]. The standard
         deviation of V is by the delta method, with ∂V/∂S = −2a/n, ∂V/∂Q = 1/(2n) and ∂V/∂n = (2a² −
-        Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` limits it to the largest that any law has.
+        Q/n/2)/n = (a² − V + ½)/n. `std_from_variance` limits it to the largest standard deviation
+        of any distribution on the range.
         """
         total, square, count = numbers
         positive = count > 0
@@ -138,15 +139,15 @@ class Spread(ColumnStatistic):
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
 
-        With tests (`spread_tests`): they accept variances that span at most 2c/n + (a − â)². Here c
-        is the largest half-width of these tests, â the noisy mean, and a an accepted mean. By the
-        test of means, |a − â| <= c′/n, where c′ is its largest half-width.
+        With tests (`spread_tests`), the accepted variances span at most 2c/n + (a − â)². Here c is
+        the largest half-width of these tests, â the noisy mean, and a an accepted mean. By the test
+        of means, |a − â| <= c′/n, where c′ is its largest half-width.
 
-        Without tests: let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
+        Without tests, let 2h and 2g be bounds on the widths of the intervals of Q/n and of a, each
         clamped to [−1, 1]. As for a mean, h = (w + d)/(n + d) if n >= 2w + d, otherwise h = 1. For
-        g, t stands in place of w. Then the interval of m = (1 + Q/n)/2 has width h, and a² in [1 −
-        2g, 1]² has width 4g(1 − g), or 1 if g > ½. A standard deviation is a root: the root of an
-        interval [V, V + x] is widest at V = 0, where it has width √x.
+        g, replace w by t. Then the interval of m = (1 + Q/n)/2 has width h, and a² in [1 − 2g, 1]²
+        has width 4g(1 − g), or 1 if g > ½. A standard deviation is a root: the root of an interval
+        [V, V + x] is widest at V = 0, where it has width √x.
         """
         n = float(require_size(rows))
         if (tests := find_spread_tests(ingredients.noise)) is not None:
@@ -207,7 +208,7 @@ class Spread(ColumnStatistic):
         return None
 
     def _fits(self, ingredients: Ingredients, known: _Known, std: Floats, count: Floats) -> bool:
-        """True if `_std` agrees with the published count, for some possible a²."""
+        """True if `_std` agrees with the published count, for some of the possible a²."""
         variance, squares, is_exact, _ = known
         if not is_exact:  # the parabola in a² has its minimum at an end, or here
             of_sum, _, of_count = (noise.std for noise in ingredients.noise)
@@ -265,7 +266,10 @@ class Std(Spread):
     kind: ClassVar[str] = "std"
 
     def from_variance(self, ingredients: Ingredients, variance: Ends) -> Floats:
-        """The standard deviation radius·√V. It rises with V, so ends of intervals stay ends."""
+        """The standard deviation radius·√V.
+
+        It rises with V, so it maps ends of intervals to ends.
+        """
         return ingredients.unit * np.sqrt(np.asarray(variance))
 
     def to_variance(self, ingredients: Ingredients, value: Floats) -> Floats:
@@ -298,7 +302,7 @@ def _slope(ingredients: Ingredients, squared_mean: Floats, variance: Floats) -> 
 def _ends(
     ingredients: Ingredients, total: Floats, square: Floats, count: Floats
 ) -> tuple[Floats, Floats]:
-    """The smallest and largest V that tests accept (`spread_tests`); `_in_box` without tests."""
+    """The smallest and the largest V that tests accept; without tests, the result of `_in_box`."""
     if (tests := find_spread_tests(ingredients.noise)) is not None:
         return tests.accept(total, square, count)
     return _in_box(ingredients, total, square, count)
@@ -335,7 +339,9 @@ def _variance(total: Floats, square: Floats, k: Floats) -> Floats:
 
 
 def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _Known:
-    """The squared means a² that V and the published `mean` allow; a² is always in [0, 1 − V].
+    """The variance V, with squared means a² that V and the published `mean` allow.
+
+    Without a mean, evenly spaced a² in [0, 1 − V] are tried.
 
     A mean that is large compared to the width of its bounds has few digits of a as a float.
     """
@@ -355,10 +361,11 @@ def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _
 def _limits(
     ingredients: Ingredients, known: _Known, std: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """The smallest and largest `_low` that fit the variances and their `_std`; then for `_high`.
+    """Bounds on `_low` and then on `_high` that fit the variances and their `_std`.
 
-    For every possible a², `_std` determines n, and V and a² determine Q. But if V = 1 − a², m may
-    have been clamped, and Q can be anything above n.
+    Each pair has the smallest and the largest value. For every possible a², `_std` determines n,
+    and V and a² determine Q. But if V = 1 − a², m may have been clamped, and Q can be anything
+    above n.
     """
     variance, squares, is_exact, is_rounded = known
     count = _slope(ingredients, squares, variance) / std

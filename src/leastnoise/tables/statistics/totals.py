@@ -70,7 +70,7 @@ class Total(ColumnStatistic):
     def _half_width(self, ingredients: Ingredients) -> Ends:
         """The half-width that holds 95 % of the noise; for two numbers, by their joint law.
 
-        If the joint law isn't known, the half-widths of 97.5 % of both numbers are added.
+        If the joint law isn't known, the half-widths for 97.5 % of both numbers are added.
         """
         weights = self.weights(ingredients)
         if len(weights) == 1:
@@ -95,7 +95,7 @@ class Total(ColumnStatistic):
 
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
-        """The largest half-width of all cells; it doesn't depend on the number of rows."""
+        """The largest half-width over all cells; it doesn't depend on the number of `rows`."""
         del rows
         return float(np.max(self._half_width(ingredients)))
 
@@ -114,7 +114,10 @@ class Total(ColumnStatistic):
     def find_wrong_suffix(
         self, ingredients: Ingredients, columns: Sequence[Floats], published: Published
     ) -> str | None:
-        """The suffix of a wrong `_low` or `_high`, or None; the number itself can be anything."""
+        """The suffix of a wrong `_low` or `_high`, or None.
+
+        No value of the number itself is wrong.
+        """
         del published
         value, _, low, high = columns
         if ingredients.projected:
@@ -146,10 +149,10 @@ class Total(ColumnStatistic):
 
 
 def bound_noisy_numbers(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats]:
-    """The range of each noisy number, from its published interval, which was rounded and clamped.
+    """The range of each noisy number that fits its published, rounded and clamped interval.
 
-    The interval is number ± `half`, rounded outwards, with 0 for negative ends. The range allows
-    for floats of another machine. It is infinite if a count may have been clipped.
+    The interval is number ± `half`, rounded outwards, with 0 in place of negative ends. The range
+    allows for float rounding on another machine. It is infinite if a count may have been clipped.
     """
     slack = CLOSE * (1 + half) + ROUNDING * high
     known = high < LARGEST_WHOLE
@@ -206,12 +209,7 @@ class CountUnits(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sum(Total):
-    """`sum(column)`, computed from values divided by the largest size that the bounds allow.
-
-    If the query also counts these values, the sum may be computed from their count and a sum of
-    values about the middle of their bounds. Then sum = middle·count + radius·(sum about the
-    middle). See `layout.components`.
-    """
+    """`sum(column)`, computed from values that are divided by their largest possible size."""
 
     kind: ClassVar[str] = "sum"
     adds_up: ClassVar[bool] = True
@@ -239,10 +237,10 @@ class Sum(Total):
         )
 
     def centred_components(self, spec: Spec) -> Iterator[tuple[Component, Component]]:
-        """The pairs of a count and a sum about the middle from which the sum can be computed.
+        """Yield pairs of a count and a centred sum from which the sum can be computed.
 
-        With a count of all rows, a missing value has to count as 0, as it does in the sum. So the
-        bounds are extended to include 0.
+        In a sum beside a count of all rows, a missing value has to count as 0. So the bounds are
+        extended to include 0.
         """
         count, value = count_of(spec, self.column), centred_value(spec, self.column)
         yield count, value
@@ -255,8 +253,9 @@ class Sum(Total):
     def weights(self, ingredients: Ingredients) -> tuple[float, ...]:
         """The factors of the numbers from which the sum is computed.
 
-        A sum alone has the largest size of a value. A count and a sum about the middle have the
-        middle and the radius of the bounds, which include 0 if all rows are counted.
+        A sum that is computed by itself has one factor: the largest size of a value. A count and a
+        sum about the middle have two factors: the middle and the radius of the bounds, which are
+        extended to include 0 if all rows are counted.
         """
         if len(ingredients.components) == 1:
             return super().weights(ingredients)
@@ -292,9 +291,9 @@ class Sum(Total):
     def _fits(self, ingredients: Ingredients, value: Floats, ratio: Floats, count: Floats) -> bool:
         """True if a sum is the count times the mean, middle + radius·ratio.
 
-        If n <= 0 the mean is the middle and says nothing. If the mean is at an end of its bounds,
-        the sum may be beyond. A count may have been rounded, and `clamp` replaces a negative sum by
-        0.
+        If n <= 0, the mean is the middle of the bounds, and nothing is checked. If the mean is at
+        an end of its bounds, the sum may be larger or smaller than the product. A count may have
+        been rounded, and `clamp` replaces a negative sum by 0.
         """
         middle, radius = (
             float(ingredients.components[-1].centre),
@@ -330,7 +329,7 @@ _OVER = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClippingCount(Total):
-    """The base of counts of data that limits, bounds or the listed groups cut off."""
+    """The base of counts of persons, rows or values that limits, bounds or groups leave out."""
 
     counts: ClassVar[bool] = True
     of_all_groups: ClassVar[bool] = True

@@ -1,1 +1,1 @@
-"""Values in files: casts, lines of CSV, pages of Parquet, damaged Arrow columns."""
+"""Read values from files and frames: casts, lines of CSV, Parquet, and checks of Arrow columns."""

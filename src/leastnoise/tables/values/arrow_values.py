@@ -1,11 +1,11 @@
-"""Check Arrow columns before DuckDB reads them, because DuckDB trusts all that they state.
+"""Check Arrow columns before DuckDB reads them, because DuckDB doesn't check them itself.
 
 DuckDB would read a decimal with too many digits as memory of other rows. It would read an index
 past the end of a dictionary, or an offset past the end of texts, as memory of this process. A
-single value that its type can't hold becomes a missing value. With wrong offsets nobody can tell
-whose text is whose, so the whole frame is refused. So is a frame with a view (of `string_view`)
-that lies outside its buffers or doesn't match its first letters: no library writes such views from
-rows, so the memory is damaged.
+single value that its type can't hold becomes a missing value. With wrong offsets it is unknown
+which text belongs to which row, so the whole frame is refused. A frame is also refused if a view
+(of `string_view`) is outside its buffers or doesn't match its first letters. No library writes such
+views, so the memory is damaged.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def empty_table(frame: object, positions: Collection[int]) -> Any:
 
 
 def _schema_at(schema: Any, positions: Collection[int]) -> Any:
-    """A schema in which DuckDB can read every column, even those not at `positions`."""
+    """Give every column that isn't at `positions` a type that DuckDB can read."""
     pa = _arrow()
     return pa.schema(
         [
@@ -94,7 +94,7 @@ def _schema_at(schema: Any, positions: Collection[int]) -> Any:
 
 
 def is_encoded_twice(kind: Any) -> bool:
-    """True if a type is a dictionary or runs, and its values are a dictionary or runs, too.
+    """True for a dictionary (or run-end encoding) of values that are themselves so encoded.
 
     DuckDB reads the inner indices as if they were values, or fails on a row.
     """
@@ -103,7 +103,7 @@ def is_encoded_twice(kind: Any) -> bool:
 
 
 def _encoded_type(kind: Any) -> Any:
-    """The type of the values in a dictionary or in runs; None for any other type."""
+    """The type of the values in a dictionary or run-end encoding; None for any other type."""
     pa = _arrow()
     if isinstance(kind, pa.BaseExtensionType):
         return _encoded_type(kind.storage_type)
@@ -123,7 +123,7 @@ def _nulls(length: int) -> Any:
 def check_values(values: Any) -> Any:
     """The array with NULL for each value that its type can't hold.
 
-    Raises SourceError if more than single values are wrong.
+    Raises SourceError if the damage isn't limited to single values.
     """
     try:
         return _check_array(values)
@@ -132,7 +132,7 @@ def check_values(values: Any) -> Any:
 
 
 def check_pandas_column(column: Any) -> Any:
-    """A pandas column that is stored by Arrow, after `check_values`."""
+    """Apply `check_values` to a pandas column that is stored by Arrow."""
     chunked = column.__arrow_array__()
     chunks = [check_values(chunk) for chunk in chunked.chunks]
     if all(chunk is before for chunk, before in zip(chunks, chunked.chunks, strict=True)):

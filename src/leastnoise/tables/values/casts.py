@@ -56,16 +56,16 @@ FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # these dates in s
 @final
 @dataclass(frozen=True, kw_only=True)
 class StoredColumn:
-    """A column as a file holds it: an SQL expression, and its DuckDB type without parameters.
+    """A column as a file stores it: an SQL expression, and its DuckDB type without parameters.
 
-    `exact_kind` is the type with parameters, in which two files may differ. `only` lists the types
-    as which the engine can read the column, and `why` is the reason if it can't be used. For texts,
-    `decimal` is the decimal mark of numbers.
+    `exact_kind` is the type with parameters, which may differ between two files. `only` lists the
+    types as which the engine can read the column, and `why` is the reason if it can't be used. For
+    texts, `decimal` is the decimal mark of numbers.
 
-    If a column has `declarable_types()`, no value fails in DuckDB's reader or in a cast below.
-    Others can't be used: times, Parquet timestamps in milliseconds (the reader raises an error past
-    its range of microseconds), lists and structs (texts within them may not be UTF-8), and JSON.
-    Only expressions use timestamps.
+    If a column has any `declarable_types()`, no value makes DuckDB's reader or a cast in this
+    module fail. Columns of other types can't be used: times, Parquet timestamps in milliseconds
+    (the reader raises an error past its range of microseconds), lists and structs (texts within
+    them may not be UTF-8), and JSON. Only expressions use timestamps.
     """
 
     sql: str
@@ -83,12 +83,15 @@ class StoredColumn:
 
     @property
     def type(self) -> ColumnType | None:
-        """The column type in a spec that declares none; None for other types, such as BLOB."""
+        """The column type that is used if a spec declares none; None for types such as BLOB."""
         return TYPES.get(self.kind)
 
     @property
     def expression_type(self) -> Type | None:
-        """The type in row expressions if the spec declares none; None for an unusable column."""
+        """The type in expressions that is used if a spec declares none.
+
+        None for unusable columns.
+        """
         if self.kind in _STAMPS:
             return "timestamp" if self.only else None
         if self.kind in _INSTANTS:
@@ -106,7 +109,10 @@ class FileRows:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def without_rows(self) -> FileRows:
-        """These columns without rows. DuckDB then reads nothing, unlike for LIMIT 0."""
+        """The same columns without rows.
+
+        DuckDB then reads nothing, while LIMIT 0 would read the file.
+        """
         return replace(self, sql=f"(SELECT * FROM {self.sql} WHERE FALSE)")  # noqa: S608  # as it was
 
 
@@ -137,11 +143,11 @@ def within_precision(sql: str, precision: int, scale: int) -> str:
 
 
 def casts_by_use(column: StoredColumn, wanted: ColumnType) -> dict[Use, str]:
-    """SQL for each use of a column that has the type `wanted`.
+    """SQL for each use of a column that is read as the type `wanted`.
 
-    Texts are compared by their bytes, whatever collation a database's column has. A float that
-    isn't finite is NULL in every use. Only a text can still give an infinite value or NaN: see
-    `finite`.
+    Texts are compared by their bytes, even if a database's column has another collation. A stored
+    float that isn't finite is NULL in every use. A text can still give an infinite value or NaN:
+    see `finite`.
     """
     if column.kind in {"FLOAT", "DOUBLE"}:
         column = replace(column, sql=finite(column.sql))
@@ -172,9 +178,9 @@ def casts_by_use(column: StoredColumn, wanted: ColumnType) -> dict[Use, str]:
 def finite(number: str) -> str:
     """SQL of a float that is NULL if it is infinite or NaN.
 
-    It uses no comparison, because DuckDB decides comparisons by the minimum and maximum of a
-    column, which leave NaN out in Parquet files. `connection` switches that off, but this guard
-    holds without it.
+    The SQL uses no comparison, because DuckDB may decide comparisons by the minimum and maximum of
+    a column, which ignore NaN in Parquet files. `connection` switches that off, but this guard
+    doesn't depend on it.
     """
     return f"CASE WHEN isfinite({number}) THEN {number} END"
 
@@ -205,7 +211,7 @@ def as_seconds(column: StoredColumn) -> str:
 
 
 def _nearest(column: StoredColumn) -> str:
-    """SQL whose cast to float64 is the nearest float, as for all other types and on Spark.
+    """SQL of the column, changed so that a cast to float64 gives the nearest float, as on Spark.
 
     For a whole number of more than 64 bits, DuckDB's cast rounds twice; a cast from its digits
     gives the nearest float.
@@ -217,7 +223,7 @@ def _nearest(column: StoredColumn) -> str:
 
 
 def _unit(column: StoredColumn, wanted: ColumnType) -> str:
-    """SQL of the value that identifies a person; two different numbers never become equal."""
+    """SQL of the value that identifies a person; it never makes two different numbers equal."""
     if wanted == "text":
         return _text(column)
     if column.kind in _SMALL:
@@ -237,10 +243,7 @@ def _text(column: StoredColumn) -> str:
 
 
 def _whole(column: StoredColumn, wanted: ColumnType, cast: str) -> str:
-    """The `cast`, but NULL if an int is wanted and the column holds no whole number.
-
-    A cast alone would round 3.7 to 4, and merge two persons.
-    """
+    """The `cast`, but NULL if an int is wanted and the column's value isn't a whole number."""
     if wanted != "int" or column.type in {"int", "bool"}:
         return cast
     if column.type == "float":

@@ -67,7 +67,10 @@ class _Gzip:
 
 @final
 class _Zstandard:
-    """Decompress each frame to its end, since the reader of zstandard accepts truncated frames."""
+    """A reader that decompresses each frame to its end, so that truncated frames raise errors.
+
+    The reader of zstandard accepts truncated frames.
+    """
 
     def __init__(self, file: BinaryIO, module: Any) -> None:
         self._file, self._module = file, module

@@ -1,8 +1,8 @@
-"""Connections to an embedded DuckDB that downloads nothing and sees no Python variable.
+"""Connections to an embedded DuckDB that downloads nothing and can't read Python variables.
 
-They evaluate every condition in every row. By default DuckDB decides conditions, and skips rows, by
-the minimum and maximum of a column. In Parquet files these leave NaN out. They also depend on other
-people's rows, so one row could change how others are read.
+They evaluate every condition for every row. By default DuckDB may decide a condition, and skip
+rows, by the minimum and maximum of a column. In Parquet files these ignore NaN. They also depend on
+other people's rows, so one row could change how others are read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BY_STATISTICS = (
 _BY_SELF_JOIN = ("window_self_join", "top_n_window_elimination")
 """DuckDB's optimisers that compute a window by a join of the rows with themselves.
 
-That reads the source twice, which may differ between the readings, or be a pipe.
+Such a join reads the source twice. But a source may change in between, or be a pipe.
 """
 
 
@@ -43,9 +43,10 @@ def open_connection(database: str = ":memory:", **config: Any) -> duckdb.DuckDBP
 def open_cursor(**config: str) -> duckdb.DuckDBPyConnection:
     """Open a cursor of a connection that this process keeps, to be used in a `with`.
 
-    A cursor opens in no time, a connection in some 10 ms. It's for public tables and for the types
-    of a frame. Rows of people are never read with it, since DuckDB may keep parts of a file. All
-    cursors share tables and settings, so nothing may create a table or change a setting.
+    A cursor opens in no time, a connection in some 10 ms. Cursors are for public tables and for the
+    types of a frame. Private rows are never read with them, since DuckDB may keep parts of a file
+    in memory. All cursors share tables and settings, so nothing may create a table or change a
+    setting.
     """
     try:
         cursor = _keep_connection(os.getpid(), **config).cursor()

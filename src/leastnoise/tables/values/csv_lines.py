@@ -1,15 +1,17 @@
 """Read CSV by the line: the fields of a line depend on that line alone.
 
-A line ends at a line feed or a carriage return, even within quotes, so no line can swallow another,
-and a person's lines move no one else's. A field is either "…", with "" for a quote within it, or
-everything up to the next delimiter. A quote that opens and never closes is a letter like any other.
+A line ends at a line feed or a carriage return, even within quotes, so no line can become a part of
+another, and a person's lines don't change how other lines are read. A field is either "…", with ""
+for a quote within it, or everything up to the next delimiter. A quote without a closing quote is an
+ordinary character.
 
 A field that isn't in the file's encoding is missing; the other fields of its line are kept. In all
 supported encodings an ASCII character is one byte, so lines and fields are split as bytes.
 
-DuckDB's reader drops lines that are too long or not UTF-8, but which lines go with them depends on
-its buffers, and so on earlier lines. And a query holds 2,048 whole lines at a time. So DuckDB gets
-only short lines of UTF-8: the file itself if it has no others, else a pipe of repaired lines.
+DuckDB's reader drops lines that are too long or not UTF-8, but the other lines that it drops with
+them depend on its buffers, and so on earlier lines. A query also keeps 2,048 whole lines in memory
+at a time. So DuckDB reads only short lines of UTF-8: from the file itself if all lines are such,
+else from a pipe of repaired lines.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ _COMMAS = Dialect()
 def _field(between: Delimiter) -> str:
     """A pattern for a field and the delimiter after it; lines get one more delimiter at the end.
 
-    Of its two alternatives, RE2 and Python both choose the first that a delimiter follows.
+    The pattern has two alternatives. RE2 and Python both choose the first that a delimiter follows.
     """
     return f'("(?:[^"]|"")*"|[^{between}]*){re.escape(between)}'
 
@@ -96,7 +98,7 @@ def _unquoted_sql(position: int) -> str:
 
 
 def split(line: str, between: Delimiter = ",") -> list[str]:
-    """The fields of `line`, as the SQL above finds them.
+    """Split a `line` into fields, in the same way as the SQL of `select_rows`.
 
     >>> split('1,"a ""b"", c",,"oops')
     ['1', 'a "b", c', '', '"oops']
@@ -184,9 +186,9 @@ def _shorten_lines(block: bytes, positions: Collection[int], dialect: Dialect) -
 
 
 def shorten(line: bytes, positions: Collection[int], dialect: Dialect = _COMMAS) -> bytes:
-    r"""A line in UTF-8 with the same fields at `positions`, if they are in its encoding.
+    r"""Convert a line to UTF-8, keeping the fields at `positions` that are valid in its encoding.
 
-    If it is long, or has a field in another encoding, its other fields are left empty.
+    If the line is long, or a field is invalid, all other fields become empty.
 
     >>> shorten(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
     b',"a, b",,"2",'
@@ -223,7 +225,7 @@ def _quote(field: bytes | None) -> bytes:
 
 
 def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The blocks without the byte order mark, which DuckDB skips in files."""
+    """Drop the byte order mark at the start of the blocks; DuckDB skips it in files only."""
     yield next(blocks, b"").removeprefix(_MARK)
     yield from blocks
 
@@ -231,7 +233,7 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
     """Split the file into blocks that end at line ends.
 
-    A line that is too long is cut: its line end is kept, and at least its first MAX_LINE + 1 bytes.
+    A line that is too long is cut: at least its first MAX_LINE + 1 bytes are kept, and its end.
     """
     rest = b""
     while read := file.read(2**19):

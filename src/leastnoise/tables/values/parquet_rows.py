@@ -1,9 +1,9 @@
 """Read a Parquet file, even if it contains texts that aren't valid.
 
-DuckDB raises an error for a text that isn't UTF-8, and an error is an output. It can instead write
-a question mark for each wrong byte, or leave wrong bytes out. A text is valid if both methods give
-the same length; others become NULL. So do decimals beyond their precision, which would fail in
-casts, and texts longer than any key.
+DuckDB raises an error for a text that isn't UTF-8, and an error is an output. DuckDB can instead
+replace each wrong byte by a question mark, or leave wrong bytes out. A text is valid if both
+methods give the same length; other texts become NULL. Decimals beyond their precision, which would
+fail in casts, become NULL, too, as do texts longer than any key.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def escape_pattern(path: Path) -> str:
 
 
 def is_utf8(path: Path) -> bool:
-    """True if DuckDB can be given the name of `path`, which must be valid UTF-8."""
+    """True if the name of `path` is valid UTF-8, so that DuckDB can open it."""
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
@@ -60,7 +60,7 @@ def is_utf8(path: Path) -> bool:
 
 
 def name_for_duckdb(path: Path, folder: Path) -> Path:
-    """The `path`, or a link to it in `folder` if DuckDB can't be given its name."""
+    """The `path`, or a link to it in `folder` if DuckDB can't open a file of its name."""
     if is_utf8(path):
         return path
     link = folder / "rows.parquet"
@@ -126,7 +126,10 @@ class _Element:
 
 
 def _top_columns(tree: Sequence[_Element]) -> list[_Element]:
-    """The columns by the file's own names; DuckDB renames those that differ only in capitals."""
+    """Select the top-level columns, by their names in the file.
+
+    DuckDB renames columns that differ only in capitals.
+    """
     columns: list[_Element] = []
     inner = 0  # the number of elements that still belong to the last column
     for element in tree[1:]:
@@ -138,7 +141,7 @@ def _top_columns(tree: Sequence[_Element]) -> list[_Element]:
 
 
 def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
-    """The column of an element of the schema; texts and blobs that are too long become NULL."""
+    """The column for a schema element; texts and blobs that are too long become NULL."""
     kind = kind.split("(", maxsplit=1)[0] if not kind.endswith("]") else kind
     if element.converted == "DECIMAL":
         return _decimal_column(sql, element)
@@ -154,7 +157,7 @@ def _stored_column(sql: str, kind: str, element: _Element) -> StoredColumn:
 
 
 def _is_exact(logical: str) -> bool:
-    """True if DuckDB's reader preserves a timestamp's unit, and the file says if it is UTC."""
+    """True if DuckDB keeps a timestamp's unit, and the file states if it is in UTC."""
     return "isAdjustedToUTC=" in logical and "MILLIS=MilliSeconds" not in logical
 
 
@@ -189,7 +192,7 @@ def select_rows(
 def _select_rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> FileRows:
-    """The rows, by simpler SQL if a first `look` at the texts finds only ordinary texts."""
+    """Select the rows; with `look`, by simpler SQL if all texts in the file are ordinary."""
     known = read_columns(connection, path)
     listed = ", ".join(f"c{position}" for position in range(len(known)))
     columns = {name: column for name, column in known if name in used}
@@ -224,7 +227,7 @@ def _select_rows(
 
 
 def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: str) -> bool:
-    """True if a `text` of this column may have been repaired, or is too long to use.
+    """True if some `text` in the column may contain wrong bytes, or is too long to use.
 
     DuckDB evaluates a filter on one column only once for each text in a Parquet file's dictionary.
     """
@@ -234,7 +237,7 @@ def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: 
 
 
 def _is_marked(text: str) -> str:
-    """SQL that is true for a text that may have been repaired, and isn't too long to use."""
+    """SQL that is true for a text that may contain wrong bytes, and isn't too long to use."""
     return f"(strlen({text}) <= {MAX_TEXT} AND contains({text}, '?'))"
 
 

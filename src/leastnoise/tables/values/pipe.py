@@ -1,4 +1,4 @@
-"""A named pipe for bytes that are produced while they are read, so that no disk holds them."""
+"""A named pipe for bytes that are produced while they are read, and never stored on a disk."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def make_pipe(path: Path) -> None:
 def open_pipe(blocks: Iterator[bytes], path: Path) -> Iterator[Path]:
     """Yield `path`, from which one reader can read the `blocks` in order.
 
-    A second reader finds no file. Raises OSError on leaving if a reader came and didn't get all
-    bytes, because the blocks failed or the reader left.
+    A second reader finds no file. On leaving, raises OSError if a reader opened the pipe but didn't
+    get all bytes, because the blocks failed or the reader stopped.
     """
     make_pipe(path)
     feeder = _Feeder(blocks, path)
@@ -45,7 +45,10 @@ def open_pipe(blocks: Iterator[bytes], path: Path) -> Iterator[Path]:
 
 @final
 class _Feeder:
-    """Write the blocks to the first reader of the pipe. It never blocks, so it can be stopped."""
+    """A thread's work: write the blocks to the first reader of the pipe, without ever blocking.
+
+    So it can be stopped.
+    """
 
     def __init__(self, blocks: Iterator[bytes], path: Path) -> None:
         self._blocks = blocks
@@ -68,7 +71,7 @@ class _Feeder:
             os.close(descriptor)
 
     def _wait_for_reader(self) -> int | None:
-        """Wait for a reader; return None if stopped before one comes."""
+        """Wait for a reader; return the pipe's descriptor, or None if stopped before."""
         while not self.stopped.wait(_WAIT):
             with contextlib.suppress(OSError):  # no reader yet
                 return os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)

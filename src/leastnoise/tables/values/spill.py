@@ -1,8 +1,8 @@
 """A private folder for data that doesn't fit in memory, and the removal of abandoned folders.
 
-A run that is killed can't remove its folder. A living owner holds a lock on its folder, so a folder
-that the next run of the same user can lock is abandoned. A forked child inherits the folder of its
-parent, and never removes it.
+A run that is killed can't remove its folder. While a run is alive, it locks its folder. So if a
+later run of the same user can lock a folder, the folder is abandoned. A forked child inherits the
+folder of its parent, and never removes it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _PRIVATE = stat.S_IRWXU  # the mode of folders from mkdtemp
 def folder() -> Iterator[Path]:
     """Yield an empty folder that only this user can enter, and remove it afterwards.
 
-    Folders that ended runs of this user left behind are removed first. Raises OSError if no folder
-    can be created.
+    Folders of earlier runs of this user that were killed are removed first. Raises OSError if no
+    folder can be created.
     """
     if fcntl is None:
         with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
@@ -52,9 +52,9 @@ def folder() -> Iterator[Path]:
 
 
 def claim_folder(make: Callable[[], Path]) -> tuple[Path, int]:
-    """A folder that `make` creates, and a descriptor that locks it until it is closed.
+    """Create a folder by `make`, and lock it. Returns the folder and a descriptor.
 
-    Raises OSError if none can be created.
+    The folder is locked until the descriptor is closed. Raises OSError if no folder can be created.
     """
     for _ in range(100):
         path = make()
@@ -68,11 +68,7 @@ def claim_folder(make: Callable[[], Path]) -> tuple[Path, int]:
 
 
 def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> None:
-    """Remove the folders in `parent` that match `names` and whose runs, by this user, have ended.
-
-    If `mode` is given, only folders with this mode are removed. On a file system without locks
-    nothing is removed.
-    """
+    """Remove the folders in `parent` that match `names` and belong to ended runs of this user."""
     if fcntl is None:  # pragma: no cover
         return
     try:
@@ -108,7 +104,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def _lock(descriptor: int, *, wait: bool) -> bool:
     """Lock the folder until the descriptor is closed; return True if the caller may go on.
 
-    That is on success, or, with `wait`, on a file system without locks.
+    It may go on after a success or, with `wait`, on a file system without locks.
     """
     if fcntl is None:  # pragma: no cover
         return wait
@@ -121,7 +117,7 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def _remove(path: Path, descriptor: int) -> None:
-    """Remove the folder by its descriptor, so that another folder now at `path` stays."""
+    """Remove the folder by its descriptor; another folder that is now at `path` is kept."""
     for inner, folders, files, at in os.fwalk(".", topdown=False, dir_fd=descriptor):
         del inner
         for name in files:

@@ -73,7 +73,7 @@ class Plain:
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
     def _lay_out_alone(self) -> SpecLayout | None:
-        """A spec of these queries alone, with the sum of their shares as its budget.
+        """The layouts of a spec with these queries only, and the sum of their shares as its budget.
 
         So each query keeps its share of the whole budget. Quantiles are left out. None if no query
         of the spec belongs to this answer.
@@ -142,8 +142,8 @@ class Plain:
 class Drawn(NoisyAnswer):
     """One draw of noise, whose vector has the numbers of one part after the other.
 
-    `layouts`, `budgets` and `baselines` have the layout, the share of the budget and the plain
-    noise of each part.
+    `layouts`, `budgets` and `baselines` have an item for each part: its layout, its share of the
+    budget, and plain noise for comparison.
     """
 
     layouts: tuple[Layout, ...]

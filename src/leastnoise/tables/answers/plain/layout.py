@@ -62,9 +62,10 @@ def _of_part(
     *,
     part: str,
 ) -> tuple[Layout, ...]:
-    """The alternative layouts of one part, with the statistics at these `places` of the query.
+    """The alternative layouts of one part, for the statistics at these `places` in the query.
 
-    `asked` has, by place, each statistic of the query and the components it needs.
+    `asked` has, for each statistic of the query, the integers it needs. The layouts differ in how
+    they bound a unit.
     """
     statistics = tuple(asked[index][0] for index in places)
 

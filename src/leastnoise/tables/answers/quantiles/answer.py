@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class Quantiles:
     """The answer to the quantiles of one column in a query.
 
-    `kind` is the class of their plans, which chooses them by chance or reads them off a tree.
-    `index` is the index of their draw in the release. `beside_trees` is True if the same release
-    has quantiles by a tree.
+    `kind` is the class of the plan: quantiles chosen by chance, or read off a tree. `index` is the
+    index of the quantiles' draw in the release. `beside_trees` is True if the same release has
+    quantiles by a tree.
     """
 
     index: int
@@ -85,7 +85,8 @@ def list_quantiles(
 ) -> Iterator[Quantiles]:
     """The answers to all quantiles of a spec, in the order of the spec.
 
-    `kinds` has the class of plans for each query. `first` is the index of the first answer's draw.
+    `kinds` has the class of plans for each query. `first` is the index of the first answer's draw
+    in the release.
     """
     used = {kind for kind, several in zip(kinds, layouts.quantiles, strict=True) if several}
     for query, kind, parts, several in zip(

@@ -1,11 +1,10 @@
 """Quantiles that are chosen by permute-and-flip among the candidates of a column.
 
-Permute-and-flip chooses among parts of candidates: each candidate is cut into the same number of
-parts.
+Each candidate is cut into the same number of equal parts, and permute-and-flip chooses a part.
 
-Notation: s is the number of rows by which a part is off the true rank. A draw of rate λ chooses,
-among B parts, the part with the largest E − λs, for independent standard exponential numbers E.
-Then P(s > ln(B/β)/λ) <= β for the chosen part and any probability β, since some part is 0 rows off,
+Notation: s is the number of rows between a part and the true rank. A draw of rate λ chooses, among
+B parts, the part with the largest E − λs, for independent standard exponential numbers E. Then P(s
+> ln(B/β)/λ) <= β for the chosen part and any probability β. The reason is that some part has s = 0,
 and any other part has to beat it (theory/release.md §10).
 """
 
@@ -41,16 +40,17 @@ _CHOSEN = (
     "only, because the distance between the values of two rows depends on the data."
 )
 _MOST_PARTS = 4096
-"""The most parts of all candidates together.
+"""The largest number of parts, over all candidates together.
 
-Parts break ties in nested draws. More parts would only make errors larger.
+Cutting a candidate into parts breaks ties between quantiles that are chosen one inside another.
+More parts would only make errors larger.
 """
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByChance(QuantilePlan):
-    """Quantiles that are chosen by permute-and-flip; the certificate is about one release.
+    """The plan of quantiles that permute-and-flip chooses; the certificate is about one release.
 
     `beside_trees` is True if the same release has quantiles by a tree.
     """
@@ -111,7 +111,7 @@ class ByChance(QuantilePlan):
         )
 
     def own_record(self) -> dict[str, Any]:
-        """The fields `parts` (how many a candidate has) and `nested` (choices in rounds)."""
+        """The fields `parts` (per candidate) and `nested` (True if choices depend on others)."""
         return {"parts": self.certificate.parts, "nested": self.certificate.nested}
 
     @property
@@ -122,7 +122,7 @@ class ByChance(QuantilePlan):
     def draw(self, totals: Totals) -> list[Table]:
         """Choose the quantiles of each group, with fresh randomness for each choice.
 
-        Unlisted groups are the groups of the query's other part, which was drawn before.
+        For unlisted groups, these are the groups that the query's counts published before.
         """
         layout, claim, stated = self.layout, self.certificate, self.may_state
         if not layout.unlisted:
@@ -145,7 +145,7 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
 
 
 def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
-    """Yield a choice's index, and indices of earlier choices on which it depends, latest first."""
+    """Yield a choice's index, then indices of the earlier choices that bound it, latest first."""
     choices = claim.choices
     at: int | None = index
     while at is not None:

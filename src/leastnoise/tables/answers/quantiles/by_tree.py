@@ -77,7 +77,7 @@ NEAREST = (
 )
 _ADVICE = "Give fewer candidates or a larger epsilon"
 _DEEPEST = 4
-"""The largest number of levels in a tree whose leaves are candidates."""
+"""The largest number of levels in a tree whose leaves are the candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class TreePlan(QuantilePlan):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """The total of the tree and its error, if the total decides which groups are published."""
+        """The layout and error of the tree's total if it decides on publication; else empty."""
         layout, error = self.layout.count, self.total_error
         return () if layout is None or error is None else ((layout, (error,)),)
 
@@ -140,7 +140,7 @@ class TreePlan(QuantilePlan):
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise; return the table of quantiles, and of totals that decide on groups."""
+        """Draw the noise; return a table of quantiles, with totals if these decide on groups."""
 
 
 def _measure_total(tree: RankTree, layout: QuantileLayout) -> NoiseError | None:
@@ -194,7 +194,7 @@ class ByTree(TreePlan):
         )
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise; return the table of quantiles, and of totals that decide on groups."""
+        """Draw the noise; return a table of quantiles, with totals if these decide on groups."""
         table = publish_by_tree(
             self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
         )
@@ -319,7 +319,7 @@ class ByTreeAndThreshold(TreePlan):
 
 
 def _limits_of(layout: QuantileLayout) -> InUnlistedGroups:
-    """The bounding of a unit in unlisted groups."""
+    """The bounds on a unit's groups and rows. Raises TypeError if groups are listed."""
     if not isinstance(layout.histogram.bounding, InUnlistedGroups):
         raise TypeError("a unit is in few of the groups that nobody listed")
     return layout.histogram.bounding

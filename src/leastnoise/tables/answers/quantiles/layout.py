@@ -1,10 +1,11 @@
 """The public layout of a query's quantiles: cells, candidates and limits.
 
 Each pair of a group and a candidate is a cell, in which rows are counted as in a histogram. These
-counts give each candidate's rank in its group. By ranks a quantile is chosen by permute-and-flip,
-or read off the same counts with noise on a tree (theory/release.md §10). All rows of a person
-count. If a person has too many rows, each row counts by a fraction, so that no rows have to be
-chosen. With a tree for each unlisted group, each row counts whole: see `rows.unlisted_ranks`.
+counts give each candidate's rank in its group. A quantile is chosen by permute-and-flip from these
+ranks, or read off the same counts with noise on a tree (theory/release.md §10). All rows of a
+person count. If a person has more rows than the limit, each row counts as a fraction, so that no
+rows have to be chosen. With a tree for each unlisted group, each row counts as 1: see
+`rows.unlisted_ranks`.
 """
 
 from __future__ import annotations
@@ -59,14 +60,18 @@ class QuantileKind(ABC):
         """The class of the plans of these quantiles."""
 
     def count_of(self, spec: Spec, query: Query) -> Count | None:
-        """The total of a tree's counts, if it decides which groups are published; None if not."""
+        """The statistic for a tree's total, if totals decide which groups are published.
+
+        Else None.
+        """
         return tree_count(spec, query)
 
     @abstractmethod
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """The layout of counts by groups and candidates, with the bounding of a unit.
+        """The layout of counts by group and candidate, with the limits of a unit.
 
-        Raises LayoutError if no limit bounds a unit, or if a tree can't have these counts.
+        `counted` is the same layout before a unit is limited. Raises LayoutError if no limit bounds
+        a unit, or if a tree can't have these counts.
         """
 
     def lay_out(self, spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
@@ -178,7 +183,10 @@ class QuantilesOfUnlisted(QuantileKind):
         return ByTreeAndThreshold
 
     def count_of(self, spec: Spec, query: Query) -> Count:
-        """The total of the first column's tree, which always decides which groups are published."""
+        """The statistic for the total of the first column's tree.
+
+        It decides which groups are published.
+        """
         return Count(column=next(iter(quantiles_by_column(query))))
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
@@ -193,9 +201,10 @@ class QuantilesOfUnlisted(QuantileKind):
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
-    """The layout of the column with the total of the tree's counts, the last column of the table.
+    """The layout of the published column with the total of the tree's counts.
 
-    The total is the sum of the noisy counts, without further noise.
+    `layout` is the layout of the first column's quantiles. The total is the sum of the noisy
+    counts, without further noise.
     """
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)

@@ -60,11 +60,12 @@ class Asking(Protocol):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RankError:
-    """A bound on the error of a quantile, in rows of its group; it holds with probability 95 %.
+    """A bound on the error of a quantile in rows of its group; it holds with probability 95 %.
 
     The error is the number of rows between the published candidate and the true rank, without the
-    rows at that candidate. If a quantile is chosen between two others, `rows_95` includes their
-    errors. `sizes` are numbers of rows in a group, for examples.
+    rows at that candidate. A quantile may be chosen between two others, which were chosen before.
+    Then `rows_95` includes their errors. `sizes` are group sizes with which the error is
+    illustrated.
     """
 
     statistic: str
@@ -141,7 +142,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def count_error(self) -> ExpectedError | None:
-        """The error of the total that decides which groups are published; None without a total."""
+        """The expected error of the total that decides on publication; None if no total decides."""
         errors = [
             ExpectedError(
                 statistic=layout.statistics[0].label,
@@ -162,7 +163,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def where(self) -> str:
-        """The words that name the groups of the table."""
+        """The phrase that names the groups of the table."""
         if self.layout.unlisted:
             return "each group that is published"
         return _words.count_noun(self.layout.cells, "cell")
@@ -174,7 +175,7 @@ class QuantilePlan(AloneInDraw):
         return Reads(groups=histogram) if self.layout.unlisted else Reads(cells=histogram)
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
-        """The quantiles in a table with one row, as exact numbers, by rising level."""
+        """Read the quantiles of a table with one row, as exact numbers in the order of levels."""
         return read_chosen_values(self.layout, columns, kind)
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -197,7 +198,10 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
-        """The sentence for a page; `rows` lists the quantiles, each with its error in rows."""
+        """The sentence about these quantiles on a report's page.
+
+        `rows` lists the quantiles, each with its error in rows. `names` has names for readers.
+        """
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Rows of the plan's table: errors of quantiles, and of a total that decides on groups."""
@@ -238,7 +242,7 @@ class QuantilePlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> Self:
-        """This part without the rules `min_count` and `top`, by which counts choose groups."""
+        """This part with all groups published: without the rules `min_count` and `top`."""
         counts = [publish_all(layout) for layout, _ in self.noisy]
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 

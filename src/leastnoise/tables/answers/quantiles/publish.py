@@ -1,4 +1,4 @@
-"""Publication of quantiles: a candidate for each group and level, drawn as certified."""
+"""Publication of quantiles: noise or chance gives each group and level one of the candidates."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def publish_in_groups(
 ) -> Table:
     """The quantiles of each `published` group, as `publish_by_chance` gives them.
 
-    `totals` is the output of `rows.unlisted_ranks` for all groups. A published group may have no
-    rows in it. Then all its counts are 0.
+    `totals` is the output of `rows.unlisted_ranks` for all groups. A published group that is
+    missing there has only counts of 0.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for *group, candidate, rows in totals:
@@ -129,8 +129,8 @@ def publish_unlisted(
     """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
 
     `totals` is the output of `rows.unlisted_ranks`: rows of a public cell, a group's keys, a
-    candidate's index, and a count. Every group with rows gets fresh noise, published or not.
-    `count` has the layout and the errors of the totals' column. `entropy` is for tests.
+    candidate's index, and a count. Every group with rows gets fresh noise, even if it isn't
+    published. `count` has the layout and the error of the totals' column. `entropy` is for tests.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for *group, candidate, rows in totals:
@@ -162,11 +162,11 @@ def publish_unlisted(
 def read_places(
     tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
-    """For each group and level, the position of the quantile and of its interval's two ends.
+    """For each group and level, the positions of the quantile and of the two ends of its interval.
 
     Positions are indices of candidates. `noisy` has a row for each group, with all cells of its
-    tree; the first cells are the candidates. True quantiles never fall as levels rise. If the ends
-    of noisy intervals fall, the intervals are widened until none does.
+    tree; the first cells are the candidates. True quantiles never fall as levels rise. Where an end
+    of a noisy interval falls, intervals are widened until none does.
     """
     levels = [quantile.level for quantile in layout.statistics]
     widths = [tree.half_widths(level) for level in levels]
@@ -220,7 +220,7 @@ def make_table(
 def read_chosen_values(
     layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
 ) -> list[Fraction]:
-    """The quantiles in a table with one row, as exact numbers, by rising level."""
+    """Read the quantiles of a table with one row, as exact numbers in the order of levels."""
     values = layout.candidates.values
     places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
     return [values[places[float(columns[quantile.label][0])]] for quantile in layout.statistics]
@@ -254,9 +254,10 @@ def wrong_quantile(
 
 
 def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
-    """Three lists with an item for each candidate: its published value, and two interval ends.
+    """List each candidate's published value, its lower interval end and its upper interval end.
 
-    The ends are the lower and the upper end of the interval of values that count at the candidate.
+    The interval holds the values that are counted at the candidate. Each of the three lists has an
+    item for each candidate.
     """
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]

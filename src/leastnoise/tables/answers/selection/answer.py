@@ -3,9 +3,9 @@
 Notation: k of B groups are selected in k rounds r = 1 … k. In a round, each remaining count gets an
 independent standard exponential number divided by λ, the rate of the round; the largest sum wins.
 
-For any t, no omitted count exceeds a selected count by more than t, with probability at least 1 −
-Σ_(r<=k) (B − r)/2·e^(−λt). The reason is that in round r, one of B − r smaller groups would have to
-beat the largest group that is left (theory/release.md §12).
+For any t, with probability at least 1 − Σ_(r<=k) (B − r)/2·e^(−λt), no omitted count exceeds a
+selected count by more than t. The reason is that in round r, one of B − r smaller groups would have
+to beat the largest group that is left (theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _PART = ".selection"
 """The suffix of the selection's certificate, after the label of the query."""
 _SHARE = Fraction(1, 2)
-"""The share of a query's ε that selects its groups."""
+"""The share of a query's ε that pays for the selection of groups."""
 _MISSED = 0.05
 
 _ROUNDS = (
@@ -206,9 +206,9 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """A bound, with probability 95 %, on an omitted count minus a selected count.
+        """A bound on how far any omitted count exceeds any selected count, with probability 95 %.
 
-        It holds for all pairs of an omitted and a selected count together.
+        The probability is for all pairs of an omitted and a selected group together.
         """
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
@@ -271,7 +271,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups that `min_count` omits, the selection, and wishes (`Wish`)."""
+        """Sentences about groups that `min_count` omits, the selection, and the wished accuracy."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:
@@ -285,13 +285,14 @@ class SelectedCounts(NoisyPart):
         return f"{selection}{super()._noise_in_words(person)}"
 
     def with_all_groups(self) -> Self:
-        """This part without the rule `min_count`; the selected groups stay."""
+        """This part with all selected groups published: without the rule `min_count`."""
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
-        """The columns without noise for an empty source.
+        """The columns without noise for an empty source, for a check before any data are read.
 
-        The groups with the longest keys stand for the selected groups: their file is the largest.
+        The groups with the longest keys stand for the selected groups, so that the file is as large
+        as possible.
         """
         columns = key_columns(candidates_of(self.layout))
         lengths = [sum(len(str(key)) for key in keys) for keys in zip(*columns, strict=True)]

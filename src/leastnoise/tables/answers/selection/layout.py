@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.registry import ParsedQuery
 
 MOST_SELECTED = 1000
-"""The most rounds of a `SelectionCertificate`, which isn't imported here: that takes .5 s."""
+"""The largest number of rounds of a `SelectionCertificate`, whose import would take .5 s."""
 _EXCLUDED = ("histogram", "conditions")
 _TIMES_AS_MANY = 8  # up to this top/limit, a unit in all selected groups may need less noise
 
@@ -66,7 +66,7 @@ class SelectionQueries(QueryKind):
                 yield f"{path}.{name}", 'Not used with by = "selection": use another query.'
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layouts of the counts of the selected groups, one for each bounding of a person.
+        """The layouts of the counts of the selected groups, one for each way to bound a person.
 
         The rows of these layouts are the selected groups; `candidates_of` gives all groups.
         """

@@ -46,8 +46,8 @@ class Summed(NoisyAnswer):
     """The tables of one query, which are sums of the same cells, all from one draw.
 
     `cells` is the layout of the cells, and `budget` the query's share of the release's budget. If
-    several tables have noise, `certificate` is about the noise that takes most of this budget. The
-    `index` in methods is the index of a published table.
+    several tables have noise, `certificate` is about the noise that takes most of this budget.
+    Methods take the `index` of a published table.
     """
 
     cells: Layout
@@ -61,7 +61,7 @@ class Summed(NoisyAnswer):
     With `pure`, `find` never finds such noise.
     """
     row_name: ClassVar[str] = "rows"
-    """The word for a table's rows, in a note that their errors differ."""
+    """The word for a table's rows, in a note that errors differ from row to row."""
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
@@ -108,7 +108,10 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift by a unit of a table's coordinates."""
+        """Alternative sensitivities of a table's coordinates.
+
+        Each of them bounds how far one unit can shift these coordinates.
+        """
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -185,14 +188,17 @@ class SumPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds all shifts of the table's coordinates by a unit."""
+        """Alternative sensitivities of the table's coordinates.
+
+        Each of them bounds how far one unit can shift these coordinates.
+        """
         return self.answered.moves(self.index)
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of the table's whole counts: see `sums.whole_counts`.
+        """The largest bias of the table's counts if they are made whole and ≥ 0.
 
-        None unless the spec asks for whole counts ≥ 0.
+        None unless the spec asks for such counts: see `sums.whole_counts`.
         """
         whole = self.answered.whole_counts
         return None if whole is None else whole.too_high[self.name]

@@ -1,8 +1,8 @@
 """Whole-number noise on a tree along one order of the columns, for a query with margins.
 
 For the order sex, age, region, the tree has four levels: the total, the numbers by sex, those by
-sex and age, and the cells. All tables are sums of the same noisy cells. The law of the noise is
-known for every table, even if the table is no level of the tree.
+sex and age, and the cells. All tables are sums of the same noisy cells. The distribution of the
+noise is known for every table, even if the table isn't a level of the tree.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _DRAWN = (
 class Chain:
     """Noise on a tree whose levels are tables: each level adds the next column of `order`.
 
-    `order` has the columns' indices in the query. In methods, `table` is a bit mask of columns.
+    `order` has the indices of the columns in the query. In methods, `table` is the bit mask of a
+    table's columns.
     """
 
     order: tuple[int, ...]
@@ -67,11 +68,11 @@ class Chain:
         )
 
     def variance(self, table: int) -> float:
-        """The variance of the numbers of a table, which is the same in all rows."""
+        """The variance of a number of a table, the same in all rows."""
         return float(self.strategy.variance(table)[0])
 
     def error(self, table: int) -> NoiseError:
-        """The error of the numbers of a table, which is the same in all rows."""
+        """The error of a number of a table, the same in all rows."""
         return measure_table(self.strategy, table)
 
     def columns(self, cells: Layout) -> list[str]:
@@ -89,9 +90,9 @@ def _cross(order: Sequence[int], table: int) -> Crossed:
 
 
 def draw_name(cells: Layout, columns: Sequence[int]) -> str:
-    """The name in certificates of noise in the table by these columns, such as `query.1x3`.
+    """The name of a certificate of noise in the table by these columns, such as `query.1x3`.
 
-    In the name, columns are numbered from 1. The order of a tree's levels is kept.
+    Columns are numbered from 1 in the name, and stay in the order that is passed.
     """
     return f"{cells.label}.{_BY.join(str(column + 1) for column in columns) or _TOTAL}"
 
@@ -117,7 +118,7 @@ def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
 
 
 def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
-    """The chain of a query's only claim; None if the claim isn't about noise on a tree.
+    """Read the chain from a query's only claim; None if the claim isn't about noise on a tree.
 
     The claim's name has to list all columns in some order. The claim has to be about noise on the
     tree of this order, with all of the share's ε and no δ. Otherwise raises CertificateRejected.
@@ -138,9 +139,9 @@ def find_chain(
 ) -> tuple[Chain, Certificate] | None:
     """Find and prove the chain with the smallest Σ ln(variance) over the published tables.
 
-    If the layout says `largest`, the largest ln(variance) takes the place of the sum. Each of the
-    `releases` has an equal part of ε; δ is left unspent. None if a unit may be in several cells, if
-    ε is 0, or if no order can be used in reasonable time.
+    If the layout says `largest`, the largest variance is minimized instead. Each of the `releases`
+    has an equal part of ε; δ is left unspent. None if a unit may be in several cells, if ε is 0, or
+    if no order can be used in reasonable time.
     """
     if not in_one_cell(cells) or not budget.epsilon:
         return None

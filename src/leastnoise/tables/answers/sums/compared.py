@@ -39,12 +39,13 @@ _BOUND = " No additive noise has less than {bound:.4g}."
 @final
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A statistic's standard deviation with several strategies at the same budget.
+    """The standard deviation of one statistic, for several strategies with the same budget.
 
-    It is the geometric mean over the tables with noise, or the largest standard deviation if that
-    is the objective. `own` is for this plan. `cells` is for noise in the cells alone, summed.
-    `apart` is for a share of the budget for each table, so that tables don't agree. `bound` is a
-    proved lower bound for any additive noise; None if none is known.
+    Each field is the geometric mean over the tables with noise, or the largest standard deviation
+    if that is the objective. `own` is for this plan. `cells` is for noise in the cells only, which
+    are then summed. `apart` is for independent noise in each table, with a share of the budget
+    each; such tables don't add up. `bound` is a proved lower bound for any additive noise; None if
+    unknown.
     """
 
     own: float
@@ -53,7 +54,7 @@ class Compared:
     bound: float | None
 
     def in_words(self, statistic: str, *, largest: bool) -> str:
-        """Sentences that compare the standard deviations; `statistic` is "" if it isn't named."""
+        """Sentences that compare the standard deviations; `statistic` may be ""."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
         subject = f"The {what} of {statistic}" if statistic else f"The {what}"
         text = _COMPARED if self.bound is None else _COMPARED + _BOUND
@@ -63,10 +64,11 @@ class Compared:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """For each statistic that adds up, by label: its errors with several strategies, in its units.
+    """Compare each statistic that adds up with other strategies; returns a `Compared` by label.
 
-    `cells` is the layout of the published numbers. `variances` has the plan's variances of measured
-    numbers; shape (measured numbers, published tables).
+    `cells` is the layout of the published numbers. Standard deviations are in the statistic's
+    units. `variances` has the plan's variances of measured numbers; shape (measured numbers,
+    published tables).
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
     marginals = published.with_noise()

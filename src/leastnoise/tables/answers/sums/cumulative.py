@@ -1,7 +1,7 @@
-"""Noise for a histogram whose running sums are published: one draw, on a tree of its bins.
+"""Noise for a histogram with running sums: one draw, on a tree of its bins.
 
-The noise on a tree partly cancels in running sums. Each group has its own tree, whose inner levels
-are not published. Bins and running sums are whole numbers, and add up.
+Noise on a tree partly cancels in running sums. Each group has its own tree, whose inner levels are
+not published. Bins and running sums are whole numbers, and add up.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ class Cumulative(TreeSums):
         return Workload(cells=self.cells.cells, tables=tuple(tables))
 
     def _sum_groups(self, mask: int) -> NDArray[np.int64]:
-        """For each cell, the index of its bin in the table by the columns of `mask`."""
+        """For each cell, the index of the row that it belongs to in a table by fewer columns.
+
+        `mask` is the bit mask of the columns that this table of bins keeps.
+        """
         sizes = [axis.cells for axis in self.cells.axes]
         kept = [i for i in range(len(sizes)) if mask >> i & 1 or i == len(sizes) - 1]
         places = np.indices(sizes).reshape(len(sizes), -1)
@@ -112,7 +115,8 @@ class Cumulative(TreeSums):
     def strategy(self) -> TreeStrategy:
         """The noise of all groups' trees, with the published tables as sums of its cells.
 
-        Bins are the nodes of a tree's last level, and running sums are sums of its first cells.
+        A table of bins has the nodes of a tree's last level. A table of running sums has sums of
+        the first bins of a tree.
         """
         of_group = (Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins))
         summed = [self.cells.cells // layout.cells for layout in self.layouts[::2]]
@@ -144,7 +148,7 @@ class Cumulative(TreeSums):
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
     def find_growth(self, table: int) -> float:
-        """The root-mean-square error of a table's numbers, if each bin has independent error 1."""
+        """The root-mean-square noise of a table's numbers if bins have independent noise, std 1."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 

@@ -115,7 +115,7 @@ def table_name(query: str) -> str:
 
 
 def list_tables(query: Query) -> tuple[int, ...]:
-    """The sets of group columns by which bins are published, as bit masks: all columns first."""
+    """The sets of group columns with a table of bins, as bit masks; all columns first."""
     every = (1 << len(query.group_by)) - 1
     return margin_queries.published_tables(query) or (every,)
 
@@ -141,10 +141,10 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose a bounding that leaves a unit in one bin.
+    """Choose, among `ways` to bound a unit, a bounding that leaves the unit in one bin.
 
-    Without such a bounding, choose the bounding with which a unit moves the fewest rows. Returns a
-    problem in words if no bounding fits.
+    If no such bounding exists, choose the bounding with which a unit moves the fewest rows. Returns
+    the problem as text if no bounding fits. `shape` is the layout to be bounded.
     """
     if shape.cells > MOST_BINS:
         return (

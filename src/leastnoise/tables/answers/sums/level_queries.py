@@ -52,8 +52,8 @@ class KeyTree:
     """The tree of a column's keys.
 
     `columns` has a tuple for each level, the highest first, with the level's value for each key.
-    The last level is the keys themselves. If the first level has a single value, that value is the
-    root. Otherwise the root is above all levels.
+    The last level is the keys themselves. If the highest level has a single value, that value is
+    the root. Otherwise the root is a node above all levels, which isn't published.
     """
 
     columns: tuple[tuple[Key, ...], ...]
@@ -79,7 +79,7 @@ class KeyTree:
 
     @property
     def above(self) -> int:
-        """The number of tree levels above the first of `columns`: 0 if that is the root, else 1."""
+        """The number of tree levels above `columns`: 0 if the highest level is the root, else 1."""
         return int(len(self.values[0]) > 1)
 
     @cached_property
@@ -101,13 +101,13 @@ class KeyTree:
         return tuple(int(count) for level in counts for count in level)
 
     def nodes(self, level: int) -> Wholes:
-        """The indices of the values of a level, in the order of the tree's nodes."""
+        """The indices of the values of a level, in the order of the nodes of `noise.trees`."""
         sorted_places = self.places[level][self.order]
         return sorted_places[np.flatnonzero(np.diff(sorted_places, prepend=-1))]
 
 
 def key_tree(layout: Layout) -> KeyTree:
-    """The tree of the layout's column whose keys have levels."""
+    """The tree of the only column of the layout whose keys have levels."""
     columns = (axis for axis in layout.axes if isinstance(axis, KeyColumn) and axis.levels)
     return tree_of(next(columns))
 
@@ -179,7 +179,10 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose a bounding that leaves a unit in one cell, or return a problem in words."""
+    """Choose, among `ways` to bound a unit, a bounding that leaves the unit in one cell.
+
+    Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    """
     for bounding in ways:
         if in_one_cell(replace(shape, bounding=bounding)):
             return bounding
@@ -190,7 +193,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
-    """Problems of a second column with levels, and of any more: only one column may have levels."""
+    """Problems of columns with levels after the first; only one may have levels."""
     for column in [*query.hierarchies][1:]:
         why = "Only one column may have levels. Remove the levels of the others."
         yield f"{path}.group_by.{column}.levels", why

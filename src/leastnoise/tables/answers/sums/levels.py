@@ -57,9 +57,10 @@ class Levels(TreeSums):
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
-        """The only tree to search: the tree of the keys.
+        """The only tree to search, which is the tree of the keys.
 
-        Its shares of the budget are searched on a similar tree with even branches.
+        The search splits the budget among levels on a similar tree, whose nodes of a level all have
+        equally many children.
         """
         tree = key_tree(cells)
         counts = [1] * tree.above + [len(values) for values in tree.values]
@@ -119,12 +120,12 @@ class Levels(TreeSums):
 
     @cached_property
     def geometric_mean(self) -> float:
-        """The geometric mean over tables of the root-mean-square standard deviation."""
+        """The geometric mean, over tables, of the root-mean-square std of a table's numbers."""
         return _mean(error.std for error in self.errors)
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """The errors of other noise, as the fields `cells`, `apart` and `bound` of `Compared`."""
+        """The standard deviations with other noise: the fields of `Compared` except `own`."""
         releases, tree, tables = (
             self.certificate.compositions,
             key_tree(self.cells),

@@ -27,9 +27,10 @@ _MOVED = 3  # half grid steps: ½ by rounding a cell, and 1 so that cells add up
 
 
 def find_errors(margins: Margins, table: int) -> tuple[NoiseError, ...]:
-    """The error of each published number in a cell of a table, with the rounding of the cells.
+    """The error of each published number in a row of a table, including the rounding to a grid.
 
-    The noise has to be in tables or in contrasts, not on a tree.
+    `table` is the bit mask of the table's columns. The noise has to be in tables or in contrasts,
+    not on a tree.
     """
     if not margins.marginals.has_noise(table):
         return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
@@ -56,9 +57,9 @@ def _error(margins: Margins, table: int, number: Component) -> NoiseError:
 def _roundings(margins: Margins, table: int) -> int:
     """The largest number of roundings to the grid that add up in one number of a table.
 
-    If cells are estimated and rounded, it is the number of cells in a number of the table.
-    Otherwise it is the size of the table, whose last number follows from all the rounded numbers:
-    see `round_together`.
+    If the cells are estimated and rounded, this is the number of cells in a row of the table.
+    Otherwise it is the table's number of rows: the last number of a table follows from all its
+    rounded numbers. See `round_together`.
     """
     numbers = margins.marginals.cells(table)
     if not margins.marginals.is_small:
@@ -93,10 +94,10 @@ def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) 
 def _beside_count(
     margins: Margins, table: int, number: Component, summed: int
 ) -> tuple[float, ...]:
-    """The field `NoiseError.beside_count` of the sum in a mean; empty for any other number.
+    """The field `NoiseError.beside_count` of a sum in a mean; empty for any other number.
 
-    To save time, half-widths are computed for every second a of `UP_TO_1`. The values between get
-    the half-width of the next larger a.
+    `summed` is the index of the sum. To save time, half-widths are computed for every second a of
+    `UP_TO_1`. The values between get the half-width of the next larger a.
     """
     pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
     uses = [components for asked, components in pairs if asked.kind == "mean"]
@@ -122,7 +123,7 @@ def _beside_count(
 def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
     """The noise in a weighted sum of a table's measured numbers, as independent terms.
 
-    `weights` has the weight of each measured component.
+    `weights` has the weight of each measured number.
     """
     return [
         Term(
@@ -137,7 +138,7 @@ def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
 
 
 def _list_steps(margins: Margins, number: Component) -> list[float]:
-    """The steps of the grids whose roundings add up in one `number` of a cell."""
+    """The steps of the rounding grids whose roundings add up in one `number` of a cell."""
     if margins.is_whole:
         return []
     index, _ = places_of(margins.cells, number)
@@ -154,10 +155,10 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 
 
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
-    """The coefficients of noisy numbers in the estimate of a number of `table`.
+    """The coefficients of noisy numbers in the estimate of a number of `table`, by measured table.
 
-    The keys of the result are the measured tables. Each coefficient is an array with a value for
-    every measured component. Equal coefficients are listed once, with the number of repetitions.
+    Each coefficient is an array with a value for every measured component. Each item is a pair: the
+    number of noisy numbers with the same coefficient, and that coefficient.
     """
     whole = margins.marginals.whole
     if margins.is_whole:  # all coefficients are 1; computed ones would have rounding errors

@@ -1,12 +1,13 @@
-"""Queries whose cells and totals are published: the tables, and how far one unit shifts each.
+"""Queries with margins: the published tables, and how far one unit shifts each of them.
 
 All published tables are sums of one estimate of the cells. Noise is added to some tables of exact
-sums (see `answers.sums.margins`), which need not be published; they are called measured. A table is
+sums, which are called measured and need not be published (see `answers.sums.margins`). A table is
 identified by the set of its `group_by` columns, as a bit mask: 0 is the total.
 
-If a query sums values and also counts them, each value is measured from the middle of its bounds.
-Then a row may shift the sum and the count of its cell to any corner of a box. So no noise is spent
-on impossible shifts. The sum of values is radius·(measured sum) + middle·(count).
+A query may both sum values and count them. Then each value is centred at the middle of its bounds
+and divided by their half-width, the radius. So no noise is spent on impossible shifts: a row may
+shift the measured sum and the count of its cell to any corner of a box. The sum of values is
+radius·(measured sum) + middle·(count).
 """
 
 from __future__ import annotations
@@ -76,11 +77,11 @@ def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
 
 
 def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int]) -> Layout:
-    """The layout with `tables` as its margins, and cells by the columns of these tables only.
+    """Restrict a layout to `tables` as its margins, with cells by the columns of these only.
 
-    A table by more columns need not be measured, since that would only add noise. A row still
-    counts only if it is in a group of every column of the query. If the spec limits the groups of
-    a person, or the rows in a group, no column is dropped: such groups are by every column.
+    Tables by more columns aren't measured, since that would only add noise. A row still counts only
+    if it is in a group of every column of the query. No column is dropped if the spec limits a
+    person's groups, or the rows in a group, since these limits are about groups by every column.
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
@@ -136,10 +137,10 @@ def measured_layout(layout: Layout) -> Layout:
 
 
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
-    """The index of the measured component from which `component` follows, and of its count.
+    """The index of the measured component that gives `component`, and the index of its count.
 
-    The count is of the rows with a value of the same column. The count's index is None if
-    `component` is itself a count, or if nothing counts the values.
+    The count is of the rows with a value of the same column. Its index is None if `component` is
+    itself a count, or if nothing counts the values.
     """
     if not component.of_values:
         return layout.measured.index(component), None
@@ -163,9 +164,10 @@ def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, .
 
 
 def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
-    """For each measured number, coefficients that turn measured numbers into a plain count or sum.
+    """For each measured number, the coefficients that give a plain count, or a plain sum of values.
 
-    The sum is of values that are neither centred nor scaled.
+    A plain sum is of values that are neither centred nor scaled. Coefficients are for all measured
+    numbers of a cell.
     """
     coefficients: list[tuple[Fraction, ...]] = []
     for measured in layout.measured:
@@ -212,7 +214,7 @@ def _is_of_a_row(layout: Layout) -> bool:
 
 
 def marginals_of(layout: Layout) -> Marginals:
-    """The published tables as a `Marginals`, with the arithmetic of their estimates."""
+    """The published tables as a `Marginals`, which computes their estimates."""
     sizes = tuple(axis.cells for axis in layout.axes)
     return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
 
@@ -234,7 +236,7 @@ def tables_read(layout: Layout) -> tuple[int, ...]:
 
 
 def layouts_read(layout: Layout) -> list[Layout]:
-    """The layouts of `tables_read`. Each covers the rows that are in a group of every column."""
+    """The layouts of `tables_read`. Each counts only rows that are in a group of every column."""
     drawn = measured_layout(layout)
     tables = tables_read(layout)
     if tables == (2 ** len(drawn.axes) - 1,):
@@ -265,7 +267,7 @@ def too_large(layout: Layout) -> str | None:
 
 
 def contrasts_sensitivity(layout: Layout, table: int) -> L2:
-    """The ball that holds every shift of a table's contrasts by one unit in at most one cell.
+    """The l2 sensitivity of a table's contrasts, for a unit in at most one cell.
 
     Contrasts are the part of a table that tables by fewer columns lack: see `workloads.contrasts`.
     """
@@ -275,12 +277,12 @@ def contrasts_sensitivity(layout: Layout, table: int) -> L2:
 
 
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
-    """Alternative sets, each of which holds every shift of one table's exact sums by one unit.
+    """Alternative sensitivities of a table's exact sums: each bounds all shifts by one unit.
 
-    With several numbers in a cell, the first set is a hull of boxes and the last a ball. Boundings
-    limit Σ_j M_j over the cells j, where M_j is the largest size of a unit's numbers in cell j. A
-    table's cells are sums of these cells, so its Σ_j M_j is no larger. So the sensitivities of
-    `layout.boundings` hold for every table.
+    With several numbers in a cell, the first sensitivity is a hull of boxes and the last a ball.
+    Boundings limit Σ_j M_j over the cells j, where M_j is the largest size of a unit's numbers in
+    cell j. A table's cells are sums of these cells, so its Σ_j M_j is no larger. So the
+    sensitivities of `layout.boundings` hold for every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -288,19 +290,19 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
 
 def table_body(layout: Layout, table: int) -> Body:
-    """The hull of boxes that holds every shift of a table by a unit.
+    """The hull of boxes that holds every shift of a table by one unit.
 
-    There have to be several numbers in each cell.
+    Each cell has to have several numbers.
     """
     return table_layout(layout, table).bodies[0]
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """A set that holds every shift by one unit of a table with one number in each cell.
+    """The sensitivity of a table with one number in each cell: it bounds all shifts by one unit.
 
-    A table is sums of cells. So a unit adds no more to a table, in l1 norm, than to the cells, in
-    which `layout` bounds a unit. Replacing a unit also takes away as much. In the total, the two
-    shifts partly cancel: it moves by no more than one unit can add.
+    Cells of a table are sums of the query's cells. So a unit adds no more to a table, in l1 norm,
+    than to the cells, for which `layout` bounds a unit. Replacing a unit also takes away as much.
+    In the total, the two shifts partly cancel: it moves by no more than one unit can add.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -310,9 +312,9 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm that gives Laplace noise the component's variance.
+    """For each measured component, an l1 bound that gives Laplace noise the same variance.
 
-    With one number in a cell, the norm is `table_reach`. With q > 1 numbers in a cell, the noise
+    With one number in a cell, this norm is `table_reach`. With q > 1 numbers in a cell, the noise
     has the shape of a box. The variance of a number is then (q + 1)(q + 2)/3·(bound/ε)², with the
     bound of its side of the box. Laplace noise has the variance 2·(norm/ε)².
     """
@@ -332,17 +334,20 @@ def table_reach(layout: Layout, table: int) -> Fraction:
 
 
 def _units(layout: Layout, table: int) -> int:
-    """The number of units whose numbers change a table: 2 if a unit replaces another, else 1.
+    """The number of units that change a table at once: 2 if a unit replaces another, else 1.
 
-    For the total, 1 is enough, unless rows may lower the total: replacing a unit moves the total by
-    no more than adding a unit.
+    For the total, 1 is enough unless rows may lower it: replacing a unit then moves the total by no
+    more than adding a unit.
     """
     several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
     return 2 if layout.neighbours == "replace-one" and several else 1
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose the bounding of a unit with the smallest l1 norm, or return a problem in words."""
+    """Choose, among `ways` to bound a unit, the bounding with the smallest l1 norm.
+
+    Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    """
     # With several numbers in a cell, the set of shifts is a box. A bound on the l1 norm of all
     # numbers is weaker, and no noise fits it.
     several = shape.numbers.each > 1
@@ -367,7 +372,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def _in_sums(layout: Layout) -> Bounding:
-    """The bounding of a unit in sums of cells: all that it adds to cells may be in one sum."""
+    """The bounding of a unit in sums of cells: one sum may hold all that the unit adds."""
     bounding = layout.bounding
     if in_one_cell(layout) or _is_of_a_row(layout):
         return bounding

@@ -1,7 +1,8 @@
 """Cells and their totals: noise in some tables, from which all published tables are computed.
 
-`Margins` is no `workloads.base.Strategy`. A cell may have several numbers, and the error of a mean
-depends on their joint law. With many columns no cell is estimated, which `Strategy.estimate` does.
+`Margins` isn't a `workloads.base.Strategy`, for two reasons. A cell may have several numbers, and
+the error of a mean depends on their joint distribution. With many columns, single cells are never
+estimated, but `Strategy.estimate` has to estimate them.
 """
 
 from __future__ import annotations
@@ -93,10 +94,10 @@ _KNOWN = (
 class Margins(MeasuredSums):
     """The published tables of a query with margins, and their noise.
 
-    Tables are bit masks of columns, as in `workloads.marginal`. With a `chain`, noise is added to
-    the cells alone, on a tree along one order of the columns. With `contrasts`, noise is added to
-    contrasts: the part of each measured table that tables by fewer columns lack (see
-    `workloads.contrasts`).
+    A table is identified by the bit mask of its columns, as in `workloads.marginal`. With a
+    `chain`, noise is added to the cells alone, on a tree along one order of the columns. With
+    `contrasts`, noise is added to contrasts: the part of each measured table that tables by fewer
+    columns lack (see `workloads.contrasts`).
     """
 
     chain: Chain | None = None
@@ -180,7 +181,7 @@ class Margins(MeasuredSums):
         return self._drawn_layout(index).dimension
 
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Alternative sets, each of which holds every shift of the measured numbers by one unit."""
+        """Alternative sensitivities of the measured numbers; each bounds all shifts by one unit."""
         return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
     def mark(self, index: int) -> dict[str, Any]:
@@ -190,7 +191,7 @@ class Margins(MeasuredSums):
 
     @property
     def reads(self) -> Reads:
-        """The layouts of the cells or the listed tables, and of the total if it is public."""
+        """The layouts of the cells, or of the listed tables, and of the total if it is public."""
         # the total counts all rows, in whichever cell they are
         total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
         return Reads(cells=(*layouts_read(self.cells), *total))
@@ -239,10 +240,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def theta(self) -> list[Floats]:
-        """The precisions θ of the contrasts of each table, for each measured number.
+        """The precisions (1/variance) of each table's contrasts, for each measured number.
 
-        Contrasts are the part of a table that tables by fewer columns lack; θ is as in
-        `workloads.marginal`.
+        Contrasts are the part of a table that tables by fewer columns lack. The precisions are the
+        θ of `workloads.marginal`.
         """
         carried = self.marginals.carried
         if self.contrasts:
@@ -263,9 +264,9 @@ class Margins(MeasuredSums):
     def components(
         self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
     ) -> Components:
-        """The estimates from which each table is computed, for one of the measured numbers.
+        """The contrasts of each table for one measured number, from which all tables are computed.
 
-        `noisy` has this number in all cells of each measured table. `total` is the public total.
+        `noisy` has this number in all rows of each measured table. `total` is the public total.
         """
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
@@ -278,7 +279,8 @@ class Margins(MeasuredSums):
     def _cell_variances(self) -> Floats:
         """The variance of each measured number in the estimate of one cell.
 
-        If no cells are estimated, it is a small part of the smallest variance in any table.
+        If no cells are estimated, it is a small fraction of the smallest variance of a table with
+        noise.
         """
         marginals = self.marginals
         if self.chain is not None:
@@ -294,9 +296,9 @@ class Margins(MeasuredSums):
         return self.marginals.total_is_known
 
     def variances_of(self, tables: Sequence[int]) -> Floats:
-        """The variance of each measured number in these `tables`, published or not.
+        """The variance of each measured number in these `tables`, which needn't be published.
 
-        The noise must not be on a tree (`chain`), and cells have to be estimated (`is_small`).
+        Not for noise on a tree (`chain`), nor if no cells are estimated (see `Marginals.is_small`).
         """
         marginals = replace(self.marginals, tables=tuple(tables))
         return np.array([marginals.variances(theta) for theta in self.theta])
@@ -335,24 +337,24 @@ class Margins(MeasuredSums):
 
     @property
     def is_whole(self) -> bool:
-        """True if only the cells have noise, in whole numbers: then all sums are whole."""
+        """True if noise is only in the cells, and whole: then all sums are whole."""
         last = self.marginals.whole
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
 
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number in a cell of a table, including the rounding of the cells."""
+        """The error of each number in a row of a table, including the rounding of the cells."""
         table = self.cells.margins[index]
         return (self.chain.error(table),) if self.chain is not None else find_errors(self, table)
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """For each statistic that adds up, by label: its errors, compared with other noise."""
+        """Each statistic that adds up, by label: its standard deviation beside other noise's."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of the noise in a count; in a sum if no count is measured."""
+        """The standard deviation of the noise in a count, or in a sum if no count is measured."""
         numbers = self.measured_cells.components
         index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
         return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
@@ -386,15 +388,14 @@ class Margins(MeasuredSums):
     def remarks(self) -> list[str]:
         """Sentences about limits of counts, and about a public total.
 
-        If the cells are too many to be read, a sentence states the number of rows up to which
-        counts are exact.
+        If there are too many cells to read, a sentence states up to how many rows counts are exact.
         """
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]
 
 
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:
-    """Raise CertificateRejected if noise in a body's shape has another body than the table's."""
+    """Raise CertificateRejected if the noise has the shape of another body than the table's."""
     if isinstance(claim.noise, BodyNoise) and claim.noise.body != table_body(cells, table):
         why = "its noise must have the shape of the hull of all that a unit can do"
         raise CertificateRejected(f"Query {name!r}: {why}.")

@@ -88,7 +88,7 @@ def pure_family(cells: Layout) -> str:
 
 
 def weights_of(cells: Layout, number: Component) -> Floats:
-    """The coefficients with which the measured numbers add up to a published number, as floats."""
+    """The coefficients, as floats, with which measured numbers add up to a published number."""
     return np.array(find_coefficients(cells, number), dtype=float)
 
 
@@ -101,9 +101,9 @@ def find_variances(marginals: Marginals, information: Floats) -> Floats:
 
 
 def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
-    """The name in certificates of noise in a table: `query.1x3` for the table by columns 1 and 3.
+    """The name of a certificate of noise in a table: `query.1x3` for the table by columns 1 and 3.
 
-    Noise in the table's contrasts is named `query.contrasts-1x3`.
+    If noise is in the table's contrasts, the name is `query.contrasts-1x3`.
     """
     name = draw_name(cells, marginals_of(cells).axes(table))
     label, _, by = name.rpartition(".")
@@ -119,17 +119,18 @@ def has_contrasts(cells: Layout) -> bool:
 
 
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
-    """Find and prove the noise of each measured table: pairs of the noise's name and certificate.
+    """Find and prove the noise of each measured table. Returns pairs of a name and a certificate.
 
     There are three kinds of candidates:
+
     - Purely private noise in tables, whose ε add up.
     - Gaussian noise in tables or in contrasts, unless `pure`. All together meet the budget by tight
       composition.
     - Noise on a tree along one order of the columns, if it gains at least `_GAINS` over the others.
 
     The candidate with the smallest Σ ln(variance) over the published tables is proved. If the
-    layout says `largest`, the largest ln(variance) takes the place of the sum. All `releases`
-    together meet the `budget`. Raises Refused if no candidate is proved.
+    layout says `largest`, the largest variance is minimized instead. All `releases` together meet
+    the `budget`. Raises Refused if no candidate is proved.
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
@@ -173,7 +174,8 @@ def _list_offers(
 ) -> list[tuple[float, Search, Shares]]:
     """The candidates of `find_measured` except trees: objective, search, and shares of tables.
 
-    The objective is minimised: Σ ln(variance) over the published tables, or the largest value.
+    The smallest objective is best: Σ ln(variance) over the published tables, or the largest
+    ln(variance).
     """
     marginals = marginals_of(cells).with_noise()
     weights = None if cells.largest else [1.0] * len(marginals.tables)
@@ -221,10 +223,11 @@ def prove_best(
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
     """The best Gaussian noise in contrasts: ln v_B of each published table B, and shares.
 
-    Contrasts are defined at `contrasts_sensitivity`. v_B is the variance of a number of table B if
-    noise that hides an l2 shift of 1 has standard deviation 1. The best noise has the least
-    Σ ln v_B or, if the layout says `largest`, the least of the largest v_B. The share of a measured
-    table is its part of Σ (l2 norm)²/σ², where a unit moves the table's contrasts by this norm.
+    Contrasts are defined at `contrasts_sensitivity`. v_B is the variance of a number of table B, if
+    a standard deviation of 1 is enough to hide a shift of l2 norm 1. The best noise minimizes Σ ln
+    v_B or, if the layout says `largest`, the largest v_B. The share of a measured table is its
+    fraction of Σ (r/σ)² over tables. Here r is the l2 norm by which a unit shifts the table's
+    contrasts, and σ their standard deviation.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
@@ -253,9 +256,10 @@ def _gaussian(
 ) -> list[Certificate] | None:
     """Prove Gaussian noise in tables, all within the budget together.
 
-    Returns a certificate for each table in `shares`, in this order; None if it isn't proved. The
-    budget is for `times` releases. A share is a table's part of Σ (l2 norm)²/σ², where a unit moves
-    the table by this norm.
+    Returns a certificate for each table in `shares`, in this order; None if they aren't proved. The
+    budget is for `times` releases. The share of a table is its fraction of Σ (r/σ)² over tables.
+    Here r is the l2 norm by which a unit shifts the table, and σ the standard deviation of its
+    noise.
     """
     return compose_gaussians(cells, budget, shares, _table_moves(cells, shares), times=times)
 
@@ -323,8 +327,8 @@ def compose_gaussians(
 ) -> list[Certificate] | None:
     """Prove Gaussian noise in each table, so that all tables together meet the budget.
 
-    None if nothing is proved. Without `single`, also None for one table, which needs no
-    composition.
+    None if they aren't proved. A single table needs no composition: then the result is None, too,
+    unless `single` is True.
     """
     if len(shares) == 1 and not single:
         return None
@@ -358,7 +362,7 @@ def find_noise(
     dimension: int,
     times: int,
 ) -> Mechanism:
-    """Find and prove noise of one family that hides the shifts `moves` of a table.
+    """Find and prove noise of one family in a table with the sensitivity `moves`.
 
     Raises Refused if no noise is proved.
     """
@@ -372,13 +376,13 @@ def find_noise(
 
 
 def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
-    """The certificate of noise in a table of the query, with the grid to which it is rounded."""
+    """The certificate of noise in a table, after rounding to a grid that suits the query."""
     certificate = mechanism.certificate.about(cells.neighbours)
     return certificate.on_grid(max(default_grid(mechanism.noise), FINEST_GRID))
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """The kinds of noise in tables to try, with their 1/variance for one of the `releases`."""
+    """The kinds of noise in tables to try: for each, its search and its 1/variance per release."""
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -396,7 +400,7 @@ def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> l
 
 
 def _l2_reach(cells: Layout, table: int) -> float:
-    """The largest l2 norm of a shift of a table by one unit."""
+    """The largest l2 norm by which one unit shifts a table."""
     ball = table_sensitivities(cells, table)[-1]
     # the norm doesn't depend on the number of cells, which may be too large for a vector
     dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 FINEST, _STEPS = -18, -20
-"""Exponents of the grid of estimates: its step is 2^−18, or about 2^−20 stds if that is larger.
+"""Exponents of 2 for the grid of estimates: its step is 2^−18, or about 2^−20 stds if larger.
 
 So sums of 2^34 rows are exact as floats.
 """
@@ -49,13 +49,13 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if `name` is the query's label, then the columns of a table, such as `q.1x3`."""
+        """True if `name` is the label, a point and the columns of a table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """For each statistic that adds up, by label: its errors, compared with other noise."""
+        """Each statistic that adds up, by label: its standard deviation beside other noise's."""
 
     @property
     @abstractmethod
@@ -67,7 +67,7 @@ class MeasuredSums(Summed):
         """The names of the columns by which a table is grouped."""
 
     def in_columns(self, table: int) -> str:
-        """The columns by which a table is grouped as text, such as "sex and age"."""
+        """The columns by which a table is grouped, as text such as "sex and age"."""
         columns = self.columns(table)
         return _words.join_names(columns) if columns else "the total"
 
@@ -76,7 +76,7 @@ class MeasuredSums(Summed):
         """Further sentences about the noise, such as about a public total."""
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of the noise in a count; in a sum if no count is measured."""
+        """The standard deviation of the noise in a count, or in a sum if no count is measured."""
         return math.sqrt(claim.noise.variance)
 
     def noise_record(self) -> dict[str, Any]:
@@ -105,7 +105,8 @@ class MeasuredSums(Summed):
     def largest_std(self) -> float:
         """The largest standard deviation of a published count or sum.
 
-        It is right only if the plan's objective is this number: else `compared` has means.
+        Only for plans that minimize this number: for other plans, `compared` has geometric means
+        instead.
         """
         return max((compared.own for compared in self.compared.values()), default=0.0)
 
@@ -159,10 +160,10 @@ def check_measured(
 def expect_table(
     name: str, claim: Claim, table: int | None, measured: Mapping[int, Certificate]
 ) -> tuple[int, Certificate]:
-    """The table's number and its certificate.
+    """Find the number of the table that `name` names, and narrow its claim to a `Certificate`.
 
-    Raises CertificateRejected for an unknown table, a table that is already in `measured`, or
-    another kind of certificate.
+    `table` is that number, or None if there is no such table. Raises CertificateRejected for an
+    unknown table, a table that is already in `measured`, or another kind of certificate.
     """
     if table is None or table in measured or not isinstance(claim, Certificate):
         raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
@@ -180,7 +181,7 @@ def check_claim(  # noqa: PLR0917 (four calls)
 ) -> None:
     """Raise CertificateRejected unless the claim is about noise in `dimension` numbers of a table.
 
-    Its sensitivity must be in `moves`, and its noise must be of one of the `families`.
+    The claim's sensitivity must be in `moves`, and its noise must be of one of the `families`.
     """
     fits = (
         (claim.dimension == dimension, "it has another number of coordinates than the spec"),
@@ -203,5 +204,5 @@ def check_claim(  # noqa: PLR0917 (four calls)
 
 
 def grid_of_variance(finest: int, variance: float) -> Fraction:
-    """The step of a grid: 2^finest, or about 2^_STEPS standard deviations if that is larger."""
+    """The step of a grid: 2^finest, or about 2^`_STEPS` standard deviations if that is larger."""
     return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)

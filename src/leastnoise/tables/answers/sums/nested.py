@@ -137,12 +137,12 @@ class NestedMargins(MeasuredSums):
 
     @property
     def nested(self) -> Nested:
-        """The published tables, with the tree and the arithmetic of their estimates."""
+        """The published tables as a `Nested`, which has their tree and computes their estimates."""
         return nested_of(self.cells)
 
     @cached_property
     def strategy(self) -> NestedStrategy:
-        """The noise of the measured tables, and the published tables that it determines."""
+        """The noise of the measured tables, with the published tables that are computed from it."""
         axis, _ = tree_column(self.cells)
         return NestedStrategy(
             nested=self.nested, measured=self.measured, columns_before=(1 << axis) - 1
@@ -150,7 +150,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of the numbers of each table, with an error for each row if rows differ."""
+        """The error of each table's numbers. If rows differ, it has an error for each row."""
         tables = range(len(self.nested.tables))
         return tuple(measure_table(self.strategy, table) for table in tables)
 
@@ -179,7 +179,7 @@ class NestedMargins(MeasuredSums):
         return {self.cells.statistics[0].label: ways}
 
     def _bound(self, releases: int) -> float | None:
-        """The field `bound` of `Compared`; None if the tree is uneven.
+        """The field `bound` of `Compared`: a proved lower bound. None if the tree is uneven.
 
         In an even tree, all nodes of a level have equally many children. So the levels can be
         treated like the columns of a query with margins.
@@ -218,7 +218,7 @@ class NestedMargins(MeasuredSums):
         return (self.errors[index],)
 
     def moves(self, index: int) -> tuple[Sensitivity]:
-        """The set of all shifts of a table's numbers by one unit."""
+        """The sensitivity of a table: it bounds all shifts by one unit."""
         return (table_sensitivity(self.cells, self.nested.tables[index]),)
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -231,7 +231,7 @@ class NestedMargins(MeasuredSums):
 
 
 def noise_name(cells: Layout, table: int) -> str:
-    """The name in certificates of noise in a table: `query.1x3` for the table by columns 1 and 3.
+    """The name of a certificate of noise in a table: `query.1x3` for the table by columns 1 and 3.
 
     A level above the keys counts as a column. Levels are numbered after all columns of the query,
     first the level just above the keys.
@@ -247,16 +247,17 @@ def noise_name(cells: Layout, table: int) -> str:
 
 
 def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Claims:
-    """Find and prove the noise of each measured table: pairs of the noise's name and certificate.
+    """Find and prove the noise of each measured table. Returns pairs of a name and a certificate.
 
     There are three kinds of candidates:
+
     - Laplace noise in tables, whose ε add up.
     - Whole-number noise in the smallest table from which all published tables can be summed.
     - Gaussian noise in tables, unless `pure`. All together meet the budget by tight composition.
 
     The candidate with the smallest Σ ln(mean variance) over the published tables is proved. If the
-    layout says `largest`, the largest ln(variance) takes the place of the sum. Raises Refused if no
-    candidate is proved.
+    layout says `largest`, the largest variance is minimized instead. Raises Refused if no candidate
+    is proved.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
@@ -290,9 +291,10 @@ def _count_moves(cells: Layout) -> Floats:
 def _list_searches(
     cells: Layout, budget: Budget, releases: int, *, pure: bool
 ) -> list[tuple[Search, Information]]:
-    """The kinds of noise to try: a search that proves the noise, and its 1/variance in tables.
+    """The kinds of noise to try, each with its search and the 1/variance that it gives tables.
 
-    1/variance is a function of the tables' shares of the budget, for one of the `releases`.
+    The search finds and proves the noise. The 1/variance is a function of the tables' shares of the
+    budget, for one of the `releases`.
     """
     searches, moved = list[tuple["Search", "Information"]](), _count_moves(cells)
     if budget.epsilon:
@@ -309,9 +311,9 @@ def _list_searches(
 def _variances_of_shares(
     cells: Layout, budget: Budget, releases: int
 ) -> list[Callable[[int, float], float]]:
-    """Functions from a table and its share of the budget to the variance of its noise.
+    """Functions that map a table and its share of the budget to the variance of its noise.
 
-    The first is for whole-number noise if ε > 0, the last for Gaussian noise if δ > 0.
+    There are at most two: for whole-number noise if ε > 0, then for Gaussian noise if δ > 0.
     """
     kinds, moved = list["Information"](), _count_moves(cells)
     if budget.epsilon:
@@ -328,7 +330,7 @@ def _variances_of_shares(
 
 
 def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int, float]]:
-    """For each table: the set of its shifts by one unit, its number of cells, and their l2 norm."""
+    """Each table's sensitivity, number of cells, and largest l2 norm of a shift by one unit."""
     nested = nested_of(cells)
     return {
         table: (

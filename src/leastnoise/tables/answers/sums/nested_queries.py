@@ -1,8 +1,9 @@
 """Keys with levels beside other columns: the published tables, and their shifts by one unit.
 
-An example is municipalities in regions, by age and sex. A table is by municipality, by region or by
-neither, and by some of the other columns. Tables are numbered as in `workloads.nested`: level·2^d
-plus a bit mask of the d other columns. Level 0 is for tables by neither; the keys are the last.
+An example is municipalities in regions, by age and sex. A table groups by municipality, by region
+or by neither, and by some of the other columns. Tables are numbered as in `workloads.nested`:
+level·2^d plus a bit mask of the d other columns. Level 0 means that the table groups by neither;
+the last level is the keys.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.registry import ParsedQuery
 
 MOST_TABLES = 64
-"""The largest number of possible tables, (levels + 1) × sets of other columns.
+"""The largest number of possible tables: (levels + 1) × sets of other columns.
 
-Margins of six columns have as many.
+Margins of six columns have as many tables.
 """
 
 
@@ -130,7 +131,7 @@ def published_tables(query: Query) -> tuple[int, ...]:
 
 
 def _names(query: Query) -> tuple[list[str], list[str]]:
-    """The names of the levels, the highest first and the keys' column last; then other columns."""
+    """The names of the levels, the highest first and the keys' column last; of other columns."""
     column, keys = next(iter(query.hierarchies.items()))
     return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]
 
@@ -185,10 +186,7 @@ def level_names(layout: Layout) -> tuple[str, ...]:
 
 
 def nested_of(layout: Layout) -> Nested:
-    """The published tables, by levels and by other columns, as a `Nested`.
-
-    It has the arithmetic of their estimates.
-    """
+    """The published tables, by levels and other columns, as a `Nested` that computes estimates."""
     tree_axis, column = tree_column(layout)
     sizes = tuple(axis.cells for i, axis in enumerate(layout.axes) if i != tree_axis)
     return _nested(column, sizes, layout.margins)
@@ -243,7 +241,7 @@ def columns_in_words(layout: Layout, table: int) -> list[str]:
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """The set of all shifts of a table by one unit; a unit is in at most one cell."""
+    """The sensitivity of a table: it bounds all shifts by one unit, in at most one cell."""
     if nested_of(layout).cells(table) == 1:
         return Integer(1)
     return Linf(1, l0=count_moved(layout, table), whole=True)
@@ -259,7 +257,10 @@ def count_moved(layout: Layout, table: int) -> int:
 
 
 def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose a bounding that leaves a unit in one cell, or return a problem in words."""
+    """Choose, among `ways` to bound a unit, a bounding that leaves the unit in one cell.
+
+    Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    """
     if shape.cells > MOST_CELLS:
         return (
             f"Expected at most {MOST_CELLS:,} cells with levels and margins, got {shape.cells:,}. "

@@ -33,10 +33,10 @@ _ALIKE = 1e-9
 class NestedStrategy:
     """Noise of one family in the `measured` tables, as a `Strategy` for all published tables.
 
-    `measured` has the certificates, by the table numbers of `workloads.nested`. The argument
-    `table` of a method is an index into `nested.tables`. `columns_before` is a bit mask of the
-    other columns that come before the level's column in a table. A node is a value of a level,
-    such as a region.
+    `measured` has the certificates, by the table numbers of `workloads.nested`. Methods take a
+    published `table` as its index in `nested.tables`. `columns_before` is a bit mask of the other
+    columns that come before the level's column in a table. A node is a value of a level, such as a
+    region.
     """
 
     nested: Nested
@@ -45,7 +45,10 @@ class NestedStrategy:
 
     @cached_property
     def information(self) -> Floats:
-        """The inverse variance of each table's noise; 0 for a table that isn't measured."""
+        """The inverse variance of the noise in each possible table.
+
+        0 if the table isn't measured.
+        """
         information = np.zeros(len(self.nested.every))
         for table, claim in self.measured.items():
             information[table] = 1 / claim.noise.variance
@@ -91,7 +94,7 @@ class NestedStrategy:
 
     @cached_property
     def _steps(self) -> list[tuple[int, float]]:
-        """For each measured table: its number of cells, and its grid in standard deviations."""
+        """For each measured table: its number of cells, and its grid step relative to the std."""
         return [
             (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
             for claim in self.measured.values()
@@ -105,13 +108,13 @@ class NestedStrategy:
         return self.unrounded[table] * (1 + finest**2 / 12) + rounded
 
     def variance(self, table: int) -> Floats:
-        """The variance of each number of a table, with rounding."""
+        """The variance of each number of a table, including rounding."""
         return self._of_rows(table, self._variance_of_nodes(table))
 
     def half_widths(self, table: int, probabilities: Sequence[float]) -> list[Floats]:
         """The half-widths of a table's numbers: an array for each of the `probabilities`.
 
-        An error is at most the half-width with at least this probability.
+        With at least this probability, the error of a number is at most its half-width.
         """
         roundings = self.terms(table, self.finest)
         if self.is_whole:
@@ -130,9 +133,9 @@ class NestedStrategy:
         return bool(np.ptp(stds) <= _ALIKE * stds.max())
 
     def terms(self, table: int, of: int) -> Floats:
-        """For each node of the level of `table`, the number of terms of a number at this node.
+        """The number of numbers of the table numbered `of` that add up to one number of `table`.
 
-        The terms are the numbers of the table with number `of` that add up to it.
+        The result has a value for each node of the level of `table`.
         """
         nested = self.nested
         (level, _), (lowest, _) = nested.split(nested.tables[table]), nested.split(of)
@@ -152,7 +155,7 @@ class NestedStrategy:
         return [*widths[places.reshape(-1)].T]
 
     def _factors(self, table: int, probabilities: Sequence[float]) -> list[float]:
-        """For each probability, a bound on half-width/std of the numbers of a table."""
+        """For each probability, an upper bound on half-width/std of the numbers of a table."""
         if self.family == "gaussian":
             return [NormalDist().inv_cdf((1 + p) / 2) for p in probabilities]
         largest = self.nested.largest_part(self.information, self.nested.tables[table])
@@ -188,12 +191,12 @@ class NestedStrategy:
         return np.moveaxis(sums, 0, self._place_of_nodes(number)).reshape(-1)
 
     def sum_shared(self, rows: NDArray[Any], table: int, shared: int) -> NDArray[Any]:
-        """The numbers of the table with number `shared`, summed from the rows of a wider table."""
+        """Sum the `rows` of a wider table to the table with number `shared`."""
         number = self.nested.tables[table]
         return self.nested.sums(self._nodes_first(rows, number), shared, of=number).reshape(-1)
 
     def _of_rows(self, table: int, by_node: Floats) -> Floats:
-        """A value for each row of a table, in the order of rows: the value of the row's node."""
+        """Repeat the value of each node for all rows of a table at this node, in row order."""
         number = self.nested.tables[table]
         shape = self.nested.shape(number)
         columns = np.ones(len(shape), dtype=int)
@@ -202,7 +205,10 @@ class NestedStrategy:
         return np.moveaxis(values, 0, self._place_of_nodes(number)).reshape(-1)
 
     def _nodes_first(self, rows: NDArray[Any], number: int) -> NDArray[Any]:
-        """The rows of a table as an array with an axis for each column, its level's axis first."""
+        """The rows of a table as an array with an axis for each column.
+
+        The level's axis is the first.
+        """
         axis = self._place_of_nodes(number)
         nodes, *others = self.nested.shape(number)
         others.insert(axis, nodes)

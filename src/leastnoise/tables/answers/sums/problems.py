@@ -64,7 +64,8 @@ def excluded_problems(
 ) -> Iterator[Problem]:
     """Problems of settings that can't be used with tables of sums.
 
-    Arguments are as in `form_problems`; `key` is the key of the spec that asks for the tables.
+    Messages blame `key`, the key of the spec that asks for the tables. The other arguments are as
+    in `form_problems`.
     """
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
@@ -79,8 +80,9 @@ def form_problems(
 ) -> Iterator[Problem]:
     """Problems of settings that change single numbers, so that tables would no longer add up.
 
-    `counts` is True if all statistics are counts; others can't be made whole together. `suppresses`
-    is True if `min_count` suppresses small cells. Messages name the tables as `called`.
+    `counts` is True if all statistics are counts, the only numbers that can be made whole together.
+    `suppresses` is True if `min_count` suppresses small cells. Messages name the tables as
+    `called`.
     """
     why = f"Not used with {called}: sums wouldn't add up."
     if query.top is not None:

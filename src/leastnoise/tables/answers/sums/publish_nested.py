@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def publish_nested(
     whole: NestedMargins, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
-    """The published tables, from the exact integers of the cells.
+    """Draw noise and return the published tables, from the exact integers of the cells.
 
-    The finest table is rounded to whole steps of a grid, and all other tables are exact sums of it.
+    The finest table is rounded to whole steps of a grid. All other tables are exact sums of it.
     """
     strategy, grid = whole.strategy, float(whole.strategy.grid)
     certificates = whole.measured.values()
@@ -41,7 +41,7 @@ def publish_nested(
 
 
 def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected unless any two tables agree in the sums that both determine.
+    """Raise CertificateRejected unless any two tables agree in all sums that both contain.
 
     `check_table` checked each table by itself before.
     """

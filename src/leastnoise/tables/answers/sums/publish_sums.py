@@ -52,8 +52,8 @@ def sum_exactly(
 ) -> NDArray[np.int64]:
     """The exact numbers of one table, shape (numbers,); as secret as the cells.
 
-    They are summed from `exact`, the numbers of the table `of`, or of the cells if `of` is None.
-    The numbers of a cell are adjacent. Sums saturate at the range of int64, which never increases
+    They are summed from `exact`: the numbers of the table `of`, or of the cells if `of` is None.
+    The numbers of one cell are adjacent. Sums saturate at the range of int64, which never increases
     their shift by a unit.
     """
     marginals = margins.marginals
@@ -88,9 +88,9 @@ def _release(claim: Certificate, numbers: NDArray[np.int64], *, bits: int) -> Fl
 def publish_margins(
     margins: Margins, parts: Sequence[NoisyPart], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
-    """The published tables of a query with margins, from its exact integers.
+    """Draw noise and return the published tables of a query with margins.
 
-    `exact` has the integers of the cells, or of each of `tables_read`. Noise is added to each
+    `exact` has the exact integers of the cells, or of each of `tables_read`. Noise is added to each
     measured table; the rest is post-processing of the noisy numbers, and of the `total` if it is
     public.
     """
@@ -170,10 +170,10 @@ def round_together(
 ) -> dict[int, NDArray[np.int64]]:
     """Round the tables of a query whose cells aren't estimated, so that they agree exactly.
 
-    Returns whole steps of the grid, by table. In each table, only numbers that are at no column's
-    last key are rounded. All others follow by subtraction from these and from the tables by fewer
-    columns. So a number is a sum of at most as many rounded numbers as its table has numbers. If
-    the sum of all might not be exact as a float, each number is clipped to its share of the range.
+    Returns whole steps of the grid, by table. In each table, the numbers that belong to no column's
+    last key are rounded. The other numbers follow by subtraction from these, and from the tables by
+    fewer columns. So each number combines at most as many rounded numbers as its table has numbers.
+    Numbers are clipped so that the sum of all is exact as a float.
     """
     rounded: dict[int, NDArray[np.int64]] = {}
     tables = (
@@ -217,7 +217,10 @@ def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
 def _make_table(
     margins: Margins, part: NoisyPart, numbers: Sequence[Floats], sums: Sequence[Floats]
 ) -> Table:
-    """The table of a part, from its measured `numbers`, and its counts and `sums` of values."""
+    """The table of a part, computed from its noisy measured `numbers` and its rounded `sums`.
+
+    `sums` has counts and sums of values, in the units of their columns.
+    """
     layout = part.layout
     table = table_of(layout, _vector(margins, numbers, sums), part.noise_errors)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
@@ -239,7 +242,7 @@ def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats])
 
 
 def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The nearest whole numbers, clipped if their sums might not be exact as floats."""
+    """Round to the nearest whole numbers, clipped so that their sums are exact as floats."""
     most = EXACT_SUMS // estimate.size
     if np.abs(estimate).sum() >= EXACT_SUMS / 2:
         estimate = np.clip(estimate, -most, most)
@@ -247,7 +250,7 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected unless any two tables agree in the sums that both determine.
+    """Raise CertificateRejected unless any two tables agree in all sums that both contain.
 
     Means have to follow from the published sums and counts beside them. If the spec asks for whole
     counts and no row is suppressed, counts have to fit their intervals: see `check_whole_counts`.
@@ -282,12 +285,12 @@ def check_agreement(  # noqa: PLR0917 (two calls)
     *,
     what: str = "",
 ) -> None:
-    """Raise CertificateRejected unless any two tables agree in the sums that both determine.
+    """Raise CertificateRejected unless any two tables agree in all sums that both contain.
 
     `meet` returns the largest table to which two tables can both be summed. `add_up` sums the table
-    at an index to such a shared table; sums of suppressed numbers are NaN. `what` ends messages,
-    such as with a statistic's name. To save time, each table is compared only with the first table
-    that can be summed to the same shared table.
+    at an index to such a shared table; a sum with a suppressed number is NaN. `what` ends a
+    message, for example with the name of a statistic. To save time, each table is compared only
+    with the first table that can be summed to the same shared table.
     """
     for shared in dict.fromkeys(meet(table, other) for table, other in combinations(tables, 2)):
         wider = [position for position, table in enumerate(tables) if meet(table, shared) == shared]
@@ -306,7 +309,7 @@ def check_agreement(  # noqa: PLR0917 (two calls)
 
 
 def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> list[float]:
-    """The numbers of table `shared`, given the `numbers` of a wider `table`."""
+    """Sum the `numbers` of a `table` to the table `shared`, which has fewer columns."""
     marginals = margins.marginals
     axes = marginals.axes(table)
     kept = [axis for axis, i in enumerate(axes) if shared >> i & 1]
@@ -320,7 +323,7 @@ def _wrong_means(
 ) -> Iterator[str]:
     """Yield the means of a table that don't follow from the sum and the count beside them.
 
-    Rounding of the cells' sums is allowed for.
+    Differences that the rounding of the cells' sums explains are accepted.
     """
     layout, cells, measured = part.layout, margins.cells, margins.measured_cells.components
     pairs = list(zip(layout.statistics, layout.uses, strict=True))
@@ -348,7 +351,7 @@ def _wrong_means(
 def publish_on_tree(
     whole: TreeSums, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
-    """All tables of a query with noise on trees, from the exact integers of its cells.
+    """Draw noise on trees and return all tables of a query, from the exact integers of its cells.
 
     Noise is added to the cells of the trees; the rest is post-processing.
     """

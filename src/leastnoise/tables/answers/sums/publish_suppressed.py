@@ -1,8 +1,8 @@
 """Suppression of small numbers in tables that add up, and its checks.
 
-A row with a small count is suppressed (primary), and further rows, so that no sum of shown numbers
-gives a suppressed number (secondary). Suppression depends on the noisy numbers alone. So it is
-post-processing and costs no privacy.
+Rows with small counts are suppressed (primary suppression). Further rows are suppressed so that no
+sum or difference of shown numbers gives a suppressed number (secondary suppression). Suppression
+depends on the noisy numbers alone. So it is post-processing and costs no privacy.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 def suppress_rows(margins: Margins, tables: Sequence[Table]) -> list[Table]:
-    """The tables with a mark in each row, and with None for the numbers of suppressed rows.
+    """Suppress rows of the published tables, and add a column that marks suppressed rows.
 
-    If the spec asks for no suppression, the tables are unchanged.
+    The numbers of a suppressed row are None. If the spec asks for no suppression, the tables are
+    unchanged.
     """
     below, label = margins.cells.suppressed_below, _deciding_count(margins.cells)
     if below is None:
@@ -49,7 +50,7 @@ def suppress_rows(margins: Margins, tables: Sequence[Table]) -> list[Table]:
 
 
 def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]:
-    """The columns in the file of a table, with NaN for suppressed numbers.
+    """Read the columns of a table from its file, with NaN for suppressed numbers.
 
     `check_table` checked before that suppressed rows have no numbers.
     """
@@ -63,8 +64,8 @@ def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]
 def check_suppressed(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected if a small count is shown, or follows from shown numbers.
 
-    So that it doesn't follow, a suppressed number has to be in a box of suppressed numbers: see
-    `workloads.suppression`.
+    A suppressed number doesn't follow from shown numbers if it is in a box of suppressed numbers:
+    see `workloads.suppression`. Each suppressed number has to be in such a box.
     """
     below, label = margins.cells.suppressed_below, _deciding_count(margins.cells)
     if below is None:

@@ -8,10 +8,10 @@ and nothing is drawn.
 Notation: y_v is the noisy number of a node v, a multiple of 1/`parts`. r_v is y_v rounded up or
 down, so that all r add up. x_v is the published count.
 
-In the first level x_v = max(0, r_v). Below, x_v = max(0, r_v − θ), with one whole θ for the
-children of a node. Some of these get 1 more, so that they add up to their parent's count. No other
-whole numbers ≥ 0 with this sum are nearer to the r_v in squares. θ ≥ 0, so that x_v ≤ max(0, r_v)
-everywhere (theory/marginals.md).
+In the first level x_v = max(0, r_v). In lower levels, x_v = max(0, r_v − θ), with the same whole θ
+≥ 0 for all children of a node. Some children get 1 more, so that they add up to their parent's
+count. Among whole numbers ≥ 0 with this sum, these have the smallest sum of squared distances to
+the r_v. Since θ ≥ 0, x_v ≤ max(0, r_v) everywhere (theory/marginals.md).
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class Families:
         return sums_by(self.parents, numbers, self.count)
 
     def choose_first(self, wanted: Wholes, order: Wholes) -> NDArray[np.bool_]:
-        """True for the first children of each parent, as many as `wanted` says for the parent.
+        """Choose `wanted` children of each parent, the first in `order`; True for chosen nodes.
 
-        `order` lists all nodes, sorted by parent, and within a parent in the order of choice.
+        `order` lists all nodes by parent, and the nodes of a parent in the order of choice.
         """
         chosen = np.empty(len(order), dtype=np.bool_)
         chosen[order] = self._ranks(order) < wanted[self.parents[order]]
         return chosen
 
     def spread(self, wanted: Wholes, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True for as many children of each parent as `wanted` says for the parent.
+        """Choose `wanted` children of each parent; True for chosen nodes.
 
         They are spread evenly over the children for which `among` is True.
         """
@@ -93,8 +93,8 @@ class Families:
     def find_lowering(self, numbers: Wholes, totals: Wholes) -> Wholes:
         """For each parent, the least whole θ ≥ 0 with Σ max(0, number − θ) ≤ total.
 
-        The sum is over the parent's children. It equals the maximum over k of the sum of the k
-        largest numbers, less kθ. Each total is at least 0.
+        The sum is over the parent's children. It equals the maximum, over k, of the sum of the k
+        largest numbers less kθ. Each of the `totals` is at least 0.
         """
         order = np.lexsort((-numbers, self.parents))
         parents, places = self.parents[order], self._ranks(order)
@@ -105,9 +105,10 @@ class Families:
         return least
 
     def lower(self, numbers: Wholes, totals: Wholes) -> Wholes:
-        """The whole numbers ≥ 0 that add up to the `totals`, nearest to `numbers` in squares.
+        """Whole numbers ≥ 0 that add up to each parent's total, nearest to `numbers`.
 
-        Each total is at least 0, and at most the sum of the numbers above 0.
+        They have the smallest sum of squared distances. Each of the `totals` is at least 0, and at
+        most the sum of the parent's positive numbers.
         """
         least = self.find_lowering(numbers, totals)
         lowered = np.maximum(numbers - least[self.parents], 0)
@@ -117,8 +118,8 @@ class Families:
     def round(self, numbers: Wholes, totals: Wholes, parts: int) -> Wholes:
         """Round numbers/parts up or down, so that each parent's children add up to its total.
 
-        Each of the `totals` is the children's sum of numbers/parts, rounded up or down. The numbers
-        with the largest remainders are rounded up.
+        `totals` has, for each parent, the sum of its children's numbers/parts, rounded up or down.
+        The numbers with the largest remainders are rounded up.
         """
         down, rest = np.divmod(numbers, parts)
         wanted = totals - self.sums(down)
@@ -126,7 +127,7 @@ class Families:
 
 
 def sums_by(places: Wholes, numbers: NDArray[Any], count: int) -> NDArray[Any]:
-    """For each of `count` nodes, the sum of its numbers; `places` has each number's node."""
+    """Sum the `numbers` by node; `places` has the node of each number, from 0 to `count` − 1."""
     sums = np.zeros(count, dtype=numbers.dtype)
     np.add.at(sums, places, numbers)
     return sums
@@ -152,10 +153,10 @@ def put_whole_counts(
     grid: Fraction,
     sums: Sums,
 ) -> list[Table]:
-    """The published tables, with whole counts in place of noisy ones if the spec asks for them.
+    """The tables to publish; noisy counts are replaced by whole counts if the spec asks for them.
 
-    The intervals stay around the noisy numbers of `tables`. The noisy cells are `steps` of the
-    `grid`, which is 1 or a unit fraction.
+    The intervals still belong to the noisy numbers of `tables`. `sums` computes all tables from
+    cells. The noisy cells are `steps` of the `grid`, which is 1 or a unit fraction.
     """
     if whole is None:
         return [*tables]
@@ -193,10 +194,11 @@ def check_whole_counts(
 ) -> None:
     """Raise CertificateRejected unless whole counts follow from noisy numbers in their intervals.
 
-    If noisy numbers are whole (`exact`) and one end of an interval isn't 0, the interval determines
+    If noisy numbers are whole (`exact`) and an end of an interval isn't 0, the interval determines
     its noisy number exactly. Otherwise it determines the number to within 1. The counts have to
-    follow from these numbers. If the intervals determine too little, the counts are not checked.
-    Before, `check_table` checked each table, and `check_sums` or `check_on_tree` their agreement.
+    follow from these numbers. Where intervals determine too little, counts are not checked.
+    `check_table` checked each table before, and `check_sums` or `check_on_tree` checked that tables
+    agree.
     """
     if whole is None:
         return
@@ -235,7 +237,10 @@ class _CountBounds:
 
     @classmethod
     def read(cls, folder: Path, part: NoisyPart, kind: str, *, exact: bool) -> _CountBounds:
-        """Read counts and intervals from the file of a table; noisy counts are whole if `exact`."""
+        """Read counts from a table's file, and bound noisy numbers by their published intervals.
+
+        With `exact`, noisy numbers are whole.
+        """
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
         value, low, high = (
@@ -268,7 +273,10 @@ class _CountBounds:
         return bool((np.maximum(self.least, least) <= np.minimum(self.most, most)).all())
 
     def add_up(self, places: Wholes, count: int) -> _CountBounds:
-        """The sums of values and of bounds in each of `count` nodes; `places` has the nodes."""
+        """Sum the counts and their bounds by node; `places` has the node of each count.
+
+        Nodes are numbered from 0 to `count` − 1.
+        """
         return _CountBounds(
             value=sums_by(places, self.value, count),
             least=sums_by(places, self.least, count),
@@ -282,9 +290,9 @@ class _CountBounds:
 
 
 def _follow(families: Families, totals: Wholes, counts: _CountBounds) -> bool:
-    """True if `lower` could give these `counts` to the children, given their parents' totals.
+    """True unless `lower` certainly gives children other `counts`, given their parents' totals.
 
-    The children's rounded numbers are only known to lie in the bounds of `counts`.
+    The rounded numbers of the children are only known to lie within the bounds of `counts`.
     """
     lowest, highest, value = counts.lowest, counts.highest, counts.value
     if (families.sums(highest) < totals).any():

@@ -1,9 +1,9 @@
 """Noise for the counts of a series and their running totals: one draw, revealed over time.
 
 Each cell has a tree of noise whose leaves are the releases. The noise of a release is the next leaf
-of each tree. It is drawn given the partial sums of the tree's noise, which the release before kept.
-A running total is the exact sum of the published counts. All releases together are charged once
-(theory/series.md, Theorem 1).
+of each tree. It is drawn conditionally on the partial sums of the tree's noise, which the previous
+release stored. A running total is the exact sum of the published counts. All releases together are
+charged once (theory/series.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class SeriesTotals(OnATree, OverTime):
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise of this release's leaf, and of the sum of all leaves up to it, in each cell."""
+        """The noise of this release's leaf and of the sum of leaves up to it, in each cell."""
         tables = (Nodes(level=len(self.noise.branches)), FirstLeaves(cells=self.periods.leaf + 1))
         return TreeStrategy(noise=self.noise, tables=tables, groups=self.cells.cells)
 
@@ -140,7 +140,7 @@ class SeriesTotals(OnATree, OverTime):
         return np.sqrt(np.array(variances))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Fresh plain noise in each release, summed up for running totals.
+        """For comparison: fresh plain noise in each release, which adds up in running totals.
 
         It has the query's whole share of the budget in each release.
         """
@@ -165,7 +165,7 @@ class SeriesTotals(OnATree, OverTime):
         }
 
     def in_words(self) -> list[str]:
-        """Sentences about the noise, its comparison with fresh noise, and the secret file."""
+        """Sentences about the noise, fresh noise for comparison, and the secret file."""
         record, periods = self.to_record(), self.periods
         ratio = math.exp(-float(self.budget.epsilon / self.cells.l1))
         fresh = math.sqrt(2 * ratio) / (1 - ratio)  # geometric noise
@@ -183,14 +183,14 @@ class SeriesTotals(OnATree, OverTime):
         return [_DRAWN.format(count=periods.count, tree=tree), figures, *restarted, _STATE]
 
     def start(self) -> RunningSums:
-        """The sums before the first release of a tree."""
+        """The running sums before the first release of a tree."""
         zeros = (0,) * self.cells.cells
         return RunningSums(
             noise=(self.strategy.start_sums(),) * self.cells.cells, totals=zeros, counts=zeros
         )
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise of the next leaf of each cell, and keep the sums for the next release."""
+        """Draw the noise of each cell's next leaf; keep the running sums for the next release."""
         memory = totals.memory
         if not isinstance(memory, OpenTotals):
             raise TypeError("the sums of the release before are needed")

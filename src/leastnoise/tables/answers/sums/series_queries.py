@@ -88,7 +88,10 @@ def total_name(query: str) -> str:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose the bounding with which a unit moves the fewest rows, or return a problem in words."""
+    """Choose, among `ways` to bound a unit, the bounding with which it moves the fewest rows.
+
+    Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    """
     if (bounding := fewest_whole_rows(ways, shape)) is None:
         return "Running totals are of whole counts. Give max_rows in [contribution]."
     return bounding

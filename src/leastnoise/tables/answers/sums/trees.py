@@ -48,9 +48,9 @@ class OnATree(Summed):
     called: ClassVar[str]
     """The name of the tables in messages, in the plural."""
     summed: ClassVar[str]
-    """The word for a table of sums in messages."""
+    """The word for a table of sums, used in messages."""
     advice: ClassVar[str] = ""
-    """The next step in the message if the noise can't be used; "" for the default."""
+    """The next step for the user if the noise can't be used; "" for the usual advice."""
 
     @staticmethod
     @abstractmethod
@@ -104,7 +104,7 @@ class OnATree(Summed):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each table's numbers, with an error for each row if rows differ."""
+        """The error of each table's numbers. If rows differ, it has an error for each row."""
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
@@ -121,7 +121,7 @@ class OnATree(Summed):
         return (self.errors[index],)
 
     def moves(self, index: int) -> tuple[Sensitivity]:
-        """The set of all shifts of the cells by one unit, the same for every table."""
+        """The sensitivity of the cells, the same for every table."""
         return (self.certificate.sensitivity,)
 
 
@@ -137,10 +137,10 @@ class TreeSums(OnATree):
     @property
     @abstractmethod
     def nodes(self) -> Sequence[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the tree of whole counts: its table's name, and each cell's node.
+        """For each level of the tree of whole counts: the name of its table, and each cell's node.
 
         The nodes of a level are the rows of its table. The name is None if no such table is
-        published. The array has, for each cell, the index of its node.
+        published. The array has, for each cell, the index of the node that contains it.
         """
 
     @property

@@ -1,12 +1,13 @@
 """Whole counts ≥ 0 that add up: the tree along which they are computed, and their bias.
 
 Notation: v is a node of the tree, n_v its number without noise, Z_v the noise, and y_v = n_v + Z_v
-the noisy number. x_v is the published count of `sums.publish_whole`: at most max(0, y_v rounded
-up). E is the mean; the bias is E x_v − n_v.
+the noisy number. x_v is the published count of `sums.publish_whole`: it is at most max(0, y_v
+rounded up). E is the mean; the bias is E x_v − n_v.
 
 If y_v is whole, the bias is at most E max(0, Z_v) = E|Z_v|/2 ≤ std/2. Otherwise it is up to ½ more,
-or 1 more if n_v need not be whole. It is also half a grid step more for each cell in the node. A
-number that is no node is the sum of several nodes. Proof: theory/marginals.md.
+or 1 more if n_v need not be whole. It is also up to half a grid step more for each cell in the
+node. A number that isn't a node is the sum of several nodes, whose biases add up. Proof:
+theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ class WholeCounts:
 
 
 def bias_in_words(too_high: Mapping[str, float]) -> str:
-    """A sentence about the bias of whole counts in each table; the keys name tables in words."""
+    """A sentence about the bias of whole counts, given a bound for each table.
+
+    The keys of `too_high` are phrases that name tables.
+    """
     bias = [f"{_words.round_up(bound)} in {table}" for table, bound in too_high.items()]
     return _BIAS.format(_words.join_names(bias))
 
@@ -75,7 +79,8 @@ def along_columns(margins: Margins) -> WholeCounts:
     """The tree for whole counts of a query with margins, along one order of its columns.
 
     Its levels are the total, the numbers by the first column, by the first two columns, and so on.
-    The order is the order of the noise's tree, or else the order with the smallest Σ ln(bias).
+    If the noise is on a tree, its order is used. Otherwise the order has the smallest Σ ln(bias)
+    over tables.
     """
     sizes = margins.marginals.sizes
     names = {table: table_layout(margins.cells, table).name for table in margins.cells.margins}
@@ -131,8 +136,9 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
     """For each published table, a bound on the bias of one of its numbers.
 
-    It is the sum of the bounds of the nodes that add up to the number. The tree goes along the
-    columns in `order`. `bias` has the bound of one node, by the bit mask of its level's table.
+    This is the sum of the bounds for the nodes that add up to the number. The levels of the tree
+    add the columns in `order`. `bias` has the bound for one node, by the bit mask of its level's
+    table.
     """
     biases: list[float] = []
     masks = _prefixes(order)

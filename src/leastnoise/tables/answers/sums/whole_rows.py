@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
-    """The bounding with the smallest number of rows by which a unit moves all counts together.
+    """Choose, among `ways`, the bounding with which a unit moves all counts by the fewest rows.
 
-    Only boundings for which this number is whole are considered; without any, the result is None. A
+    Only boundings with a whole number of rows are considered; without any, the result is None. A
     ball (`InBall`) isn't considered, since it doesn't limit the number of rows.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
@@ -29,9 +29,9 @@ def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | Non
 
 
 def row_counts(cells: Layout) -> RowCounts:
-    """The set of all shifts of the cells by one unit, in whole rows.
+    """The sensitivity of the cells if one unit shifts them by whole rows.
 
-    Raises TypeError if a person over a limit may count by a fraction. Whole-number noise would not
+    Raises TypeError if a person over a limit may count as a fraction. Whole-number noise would not
     hide fractions, and after rounding a unit might move each cell by one more.
     """
     numbers = cells.numbers

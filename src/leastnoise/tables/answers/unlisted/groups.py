@@ -136,8 +136,8 @@ def check_threshold(
 ) -> None:
     """Raise CertificateRejected unless the claim fits the limits on a unit's groups, and the share.
 
-    One unit adds at most `reach` to the count that decides on publication. `where` begins the
-    message.
+    The claim must also fit `reach`: the most that one unit adds to the count that decides on
+    publication. `where` begins the message.
     """
     fits = (
         (claim.budget == share, "its budget is not the share that follows from its importance"),
@@ -227,7 +227,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables of this part's errors, and of the sizes of groups that each noise publishes."""
+        """Tables of the errors, and of the group sizes that this and other noise would publish."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [
@@ -267,9 +267,10 @@ class GroupRow(NoisyPart):
 def find_below_threshold(
     claim: ThresholdCertificate, label: str, counts: Sequence[float], *, multiple: int = 0
 ) -> str | None:
-    """The fault of a published count below the threshold, as the end of a sentence.
+    """Find a published count below the threshold. Returns the fault as the end of a sentence.
 
-    None if all counts reach the threshold, given that they may be rounded to a `multiple`.
+    None if all counts reach the threshold. Counts may be rounded to a `multiple`, which is allowed
+    for.
     """
     grid = claim.noise.grid if claim.chance_below else None
     least = float(claim.threshold - (grid or 0)) - multiple / 2

@@ -137,10 +137,9 @@ class KeysPlan(AloneInDraw):
 
     @property
     def least(self) -> int | None:
-        """The smallest number of units with which a mechanism could give a key probability ½.
+        """The fewest units with which any mechanism could publish a key with probability ½.
 
-        With fewer units, no mechanism that meets the budget publishes a key with probability ½.
-        None if this number isn't known.
+        With fewer units, no mechanism that meets the budget does. None if this number isn't known.
         """
         return find_least(self.claim.budget, self.claim.neighbours)
 

@@ -81,9 +81,9 @@ class KeyQueries(QueryKind):
                 yield f"{path}.{name}", _NO_NUMBER
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of a group's row, whose only number decides on publication.
+        """The layout of a group's row: a single number, by which it is decided to publish the key.
 
-        That number itself isn't published.
+        The number itself isn't published.
         """
         return _row_of_group(spec, query, asked)
 
@@ -97,9 +97,9 @@ class KeyQueries(QueryKind):
 def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
     """The layout of the row of an unlisted group.
 
-    The number that decides on publication counts each unit once. If it counted rows, a unit with
-    many rows would need as much noise as many units. If the spec doesn't ask for this number, it is
-    summed in addition.
+    The number that decides on publication counts each unit once. If it counted rows, hiding a unit
+    with many rows would take as much noise as hiding many units. If the spec doesn't ask for this
+    number, it is summed all the same.
     """
     by_row, rows = spec.privacy.by_row, Component(kind="count")
     bounding: InUnlistedGroups | str = InUnlistedGroups(groups=1, per_group=1)

@@ -61,9 +61,10 @@ def publish_groups(
 def reach_threshold(
     claim: ThresholdCertificate, counts: NDArray[np.number[Any]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """True for each group that is published, given the groups' noisy `counts` that decide.
+    """True for each group that is published, given noisy `counts` that decide on publication.
 
-    One grid step below the threshold, a group is published with probability `chance_below`.
+    A group whose count is one grid step below the threshold is published with probability
+    `chance_below`.
     """
     # a coin for every group, so that the number of random words doesn't depend on the counts
     heads = _coins(np.full(len(counts), _parts(claim.chance_below)), entropy)
@@ -93,7 +94,7 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """A probability in parts of 1/CERTAIN, which must be a whole number of parts."""
+    """Convert a probability to whole parts of 1/CERTAIN. Raises an error if it has a remainder."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))

@@ -1,9 +1,10 @@
 """The search for noise and a threshold for unlisted groups, from public numbers.
 
-A group is published if its noisy count reaches the threshold. The count is of units, or of rows
-with quantiles. Let n₅₀ and n₉₅ be the smallest exact counts with which a group is published with
+A group is published if its noisy count reaches the threshold. The count is of units; for quantiles,
+it is of rows. Let n₅₀ and n₉₅ be the smallest exact counts with which a group is published with
 probability ½ and .95. Candidates for the noise are ranked by n₅₀, then by the noise of the count: a
-group that isn't published has no number at all. With `prefer = "accuracy"` the noise comes first.
+group that isn't published has no number at all. With `prefer = "accuracy"` candidates are ranked by
+their noise first.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class GroupSizes:
         )
 
     def in_words(self, claim: ThresholdCertificate) -> str:
-        """Sentences about the threshold, and the sizes of published groups."""
+        """Sentences about the threshold, and about the sizes of published groups."""
         return (
             f"A group is published if its noisy count is {self.least_count(claim)}. So a group of "
             f"{self.half:,} is published in half of all cases, and a group of {self.nearly:,} in "
@@ -97,7 +98,7 @@ class GroupSizes:
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
     """The smallest count with which a group is published with at least this probability.
 
-    `near` is an estimate of it; the search goes up from slightly below.
+    `near` is an estimate of this count; the search starts slightly below it and goes up.
     """
     units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
     while publication_chance(claim, units) < chance * (1 - _AS_WHOLE):
@@ -106,7 +107,7 @@ def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
 
 
 def publication_chance(claim: ThresholdCertificate, units: int) -> float:
-    """The probability that a group with this count of `units` is published."""
+    """The probability with which a group of this many `units` is published."""
     grid = claim.noise.grid or Fraction(0)
 
     def reached(steps: int) -> float:
@@ -121,10 +122,11 @@ def publication_chance(claim: ThresholdCertificate, units: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Otherwise:
-    """The `noise` that the other value of the spec's `prefer` would choose.
+    """The noise that the spec would get with the other value of `prefer`.
 
-    `ratio` is its std divided by the std of the chosen noise: the geometric mean over the published
-    numbers. `counts` is True if the count that decides is published.
+    `noise` has this noise and the sizes of groups that it publishes. `ratio` is its std divided by
+    the std of the chosen noise: the geometric mean over the published numbers. `counts` is True if
+    the count that decides on publication is itself published.
     """
 
     noise: GroupSizes
@@ -162,9 +164,9 @@ class UnlistedPlan:
 
     `claim` is the certificate, and `chosen` has the sizes of groups that it publishes. `others` has
     such sizes for other proved noise, and `plain` for Laplace noise with a threshold, all at the
-    same budget. No mechanism publishes a group of fewer than `least` units with probability ½;
-    `least` is None if this isn't known. `preferred` is the spec's preference. The other preference
-    would choose `otherwise`; None if it would choose the same noise.
+    same budget. No mechanism at this budget publishes a group of fewer than `least` units with
+    probability ½; `least` is None if this isn't known. `preferred` is the value of the spec's
+    `prefer`. `otherwise` is the noise for its other value; None if it is the same noise.
     """
 
     claim: ThresholdCertificate
@@ -191,7 +193,7 @@ class UnlistedPlan:
         )
 
     def in_words(self) -> list[str]:
-        """Sentences about the threshold, and about the sizes of published groups."""
+        """Sentences about the threshold, the sizes of published groups, and `prefer`."""
         least = [] if self.least is None else [least_in_words("group", self.least)]
         return [self.chosen.in_words(self.claim), *self._trade, *least]
 
@@ -222,7 +224,10 @@ class UnlistedPlan:
 
 
 def least_in_words(what: str, least: int) -> str:
-    """A sentence about the smallest group, or key, that any mechanism could publish."""
+    """A sentence about the fewest units with which any mechanism could publish a group or key.
+
+    `what` names the group or the key.
+    """
     return (
         f"No mechanism publishes a {what} of fewer than {least:,} with probability ½ at this part "
         "of the budget."
@@ -268,7 +273,7 @@ def _sort_by_accuracy(
 
 
 def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
-    """The standard deviations of the noise in those numbers that published statistics use."""
+    """The standard deviations of the noise in the numbers from which statistics are computed."""
     used = sorted({number for uses in layout.uses for number in uses})
     return [math.sqrt(claim.noise.noise.variance_at(number)) for number in used]
 
@@ -308,10 +313,11 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 
 
 def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
-    """Two budgets for noise that hides one unit, added or removed: with δ, and with δ = 0.
+    """Two budgets for noise that hides one unit, added or removed: one with δ, one with δ = 0.
 
-    For replace-one neighbours they have ε/2, and the first δ/(1 + e^(ε/2)): see
-    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0, and the second is `budget` itself.
+    For replace-one neighbours they have ε/2, and the first has δ/(1 + e^(ε/2)): see
+    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0; then the second is the first,
+    unchanged.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":
@@ -356,9 +362,9 @@ def _claim(
 
 
 def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
-    """The sizes of groups that Laplace noise for the l1 norm of a row publishes with a threshold.
+    """The sizes of groups that Laplace noise with a threshold would publish.
 
-    None if no such noise is proved.
+    The noise hides the l1 norm of a row. None if no such noise is proved.
     """
     bounding = layout.bounding
     if not isinstance(bounding, InUnlistedGroups) or layout.counted is None:

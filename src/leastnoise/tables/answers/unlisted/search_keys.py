@@ -64,12 +64,12 @@ def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
 
 @lru_cache(maxsize=64)
 def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate with the smallest n₅₀, then the smallest n₉₅; None if none is proved.
+    """Find the certificate with the smallest n₅₀, then n₉₅; None if no certificate is proved.
 
     If a unit is in one group and is added or removed, no mechanism publishes a key with higher
-    probability. For several groups, the best of three kinds of chances is chosen. Chances of a
-    searched shape are best for small ε. For large ε, the chances of a threshold on a noisy count
-    are best, or the chances for one group at 1/k of the budget.
+    probability. For several groups, the best of three kinds of chances is chosen. For small ε,
+    chances of a searched shape are best. For large ε, the best chances are those that a threshold
+    on a noisy count gives, or the chances for one group at 1/k of the budget.
     """
     if groups == 1:
         return _prove_best_chances(budget, neighbours)
@@ -111,15 +111,16 @@ def _prove_divided_chances(
 
 
 def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate of the largest chances for units in one group; None if it isn't proved.
+    """The certificate of the largest possible chances, for units in one group.
 
-    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down.
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down. None if they
+    aren't proved.
     """
     return _prove(budget, _raise_chances(one_way_budget(budget, neighbours)), 1, neighbours)
 
 
 def _raise_chances(budget: Budget) -> list[int]:
-    """The chances π(1), π(2), … of `_prove_best_chances` to the first 1, in parts of 1/CERTAIN."""
+    """The chances of `_prove_best_chances`, from π(1) to the first 1, in parts of 1/CERTAIN."""
     with precision(PLAIN_BITS):
         factor = Fraction(float_below(ball(min(budget.epsilon, _MOST_EPSILON)).exp()))
     chances, part = [0], math.floor(budget.delta * CERTAIN)
@@ -176,7 +177,10 @@ def _search_chances(budget: Budget, groups: int, neighbours: Neighbours) -> Keys
 
 
 def _rank(chances: Sequence[int]) -> tuple[int, int, int]:
-    """The rank of `chances`: n₅₀, n₉₅, and CERTAIN times 1 − π(n₅₀); the least rank is the best."""
+    """The rank of `chances`; the smallest is best.
+
+    It is n₅₀, then n₉₅, then 1 − π(n₅₀) in parts of 1/CERTAIN.
+    """
     half, nearly = (
         bisect_left(chances, math.ceil(CERTAIN * probability))
         for probability in (Fraction(1, 2), NEARLY)
@@ -205,10 +209,10 @@ def _prove(
 def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int, ...]:
     """The chances π(1), π(2), … of one shape, in parts of 1/CERTAIN; π(`half`) is ½.
 
-    Below ½, let ln(π/(1 − π)) = −x. Towards smaller n, at each step x grows by s·(1 +
-    g·(x/x₁)^bend), and π falls by another δ₀, down to the last chance above 0. Here δ₀ =
-    part·δ/k·e^(−(ε − 1)₊/k), x₁ = −ln δ₀, g = growth·2·k^(2/3), and s is as small as possible.
-    `KeysCertificate` proves that the chances are private.
+    Below ½, let ln(π/(1 − π)) = −x. Each step to the next smaller n raises x by s·(1 +
+    g·(x/x₁)^bend) and then lowers π by δ₀, until π would be 0. Here δ₀ = part·δ/k·e^(−(ε − 1)₊/k),
+    x₁ = −ln δ₀, g = growth·2·k^(2/3), and s is as small as possible. `KeysCertificate` proves that
+    the chances are private.
     """
     growth, bend, part = shape
     beyond = min(max(float(budget.epsilon) - 1, 0.0), 300.0)

@@ -57,13 +57,13 @@ if TYPE_CHECKING:
 
 _DETERMINED = 1e-6  # relative rounding error allowed if a strategy determines the sums
 _FITS = 3
-"""The number of times that cells are fitted, each time with better scales."""
+"""The number of times that `agree` fits the cells, each time with better scales."""
 _REFINED = 6
-"""Steps of refinement of a fit; each leaves a thousandth of the residual or less."""
+"""The number of refinements of a fit; each leaves at most a thousandth of the residual."""
 _FINE_BITS = 120
 """Binary digits after the point of fitted cells."""
 _RESIDUAL = 2.0**-44
-"""The largest accepted residual, relative to a sum's terms; published sums have 53 bits."""
+"""The largest accepted residual of a sum, relative to its terms; published sums have 53 bits."""
 _ROWS = "sums"
 
 
@@ -167,8 +167,8 @@ def check_determined(ways: LeastSquares, *, where: str) -> None:
 class AnsweredSums(NoisyAnswer):
     """The plan of named sums of cells, with one draw of noise.
 
-    `ways` has the weights of the sums, and the strategy. The strategy is the sums of cells to which
-    noise is added, or None for noise in the cells.
+    `ways` has the weights of the sums and the strategy: the sums of cells to which noise is added,
+    or None for noise in the cells.
     """
 
     cells: Layout
@@ -204,17 +204,17 @@ class AnsweredSums(NoisyAnswer):
 
     @cached_property
     def error(self) -> NoiseError:
-        """The errors of all sums, as one record with an error for each row."""
+        """The errors of all sums as one record, in which each row has an error of its own."""
         return find_errors(self.certificate, self.ways, self.stds)
 
     @property
     def has_whole_cells(self) -> bool:
-        """True if whole-number noise is added to the merged cells themselves."""
+        """True if whole-number noise is added to the merged cells."""
         return self.ways.strategy is None and self.certificate.noise.for_whole_numbers
 
     @property
     def noisy_numbers(self) -> str:
-        """The number of noisy numbers, in words: cells, or sums of cells."""
+        """The count of noisy numbers as text, such as "12 cells" or "5 sums of cells"."""
         numbers = len(self.ways.of_noise.T)
         if self.ways.strategy is None:
             return _words.count_noun(numbers, "cell")
@@ -258,7 +258,7 @@ class AnsweredSums(NoisyAnswer):
         return [table_of(part.layout, answers, part.noise_errors)]
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless some values of the cells give the published sums."""
+        """Raise CertificateRejected if no values of the cells give the published sums."""
         (part,) = self.parts
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
@@ -324,7 +324,10 @@ class SumsPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """The set of all shifts of the noisy numbers by one unit; a ball for noise in sums."""
+        """Sensitivities of the noisy numbers: each bounds all shifts by one unit.
+
+        For noise in sums of cells, the only sensitivity is a ball.
+        """
         moves = self.certificate.sensitivity
         return (moves.ball if isinstance(moves, SumsOfCells) else moves,)
 

@@ -1,4 +1,4 @@
-"""The errors of named sums, which are weighted sums of noisy numbers with the same law."""
+"""The errors of named sums, which are weighted sums of identically distributed noisy numbers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _DIGITS = 10
-"""Digits to which weights are rounded, so that sums with equal errors are recognised."""
+"""Decimal digits to which weights are rounded, so that sums with equal errors are recognised."""
 _MOST_EXACT = 50_000
 """The largest number of weights, over all sums, for which Laplace noise gets exact half-widths."""
 _MOST_UNLIKE, _MOST_OF_WIDE = 1000, 4000
 """The largest numbers of weights for which other noise gets exact half-widths, within 3 s.
 
-Equal weights in a sum count once, and sums with equal weights count once. The second limit is for
+Repeated weights in a sum count once, and so do sums with the same weights. The second limit is for
 noise with a variance of at least 1, whose characteristic function falls faster.
 """
 _TILTS = np.geomspace(1e-3, 0.999, 120)
@@ -94,7 +94,7 @@ def _are_few(certificate: Certificate, keys: Sequence[Alike]) -> bool:
 
 
 def _has_bound(certificate: Certificate) -> bool:
-    """True for noise to which `_bound_geometric` applies: two-sided geometric, in steps of 1."""
+    """True if `_bound_geometric` applies: for two-sided geometric noise in steps of 1."""
     noise: Any = certificate.noise
     grid = certificate.grid
     if noise.name != "geometric" or noise.lattice_step != 1 or grid is None or grid > 1:
@@ -103,19 +103,19 @@ def _has_bound(certificate: Certificate) -> bool:
 
 
 def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
-    """A half-width of a weighted sum S of geometric numbers, at most about 20 % too large.
+    """Bound the half-width of a weighted sum S of two-sided geometric numbers, within about 20 %.
 
     `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. The
-    half-width is 0 if all numbers are 0 with this `probability`. Otherwise it is the smaller of two
-    bounds.
+    error is at most the half-width with at least this `probability`. It is 0 if all numbers are 0
+    with this probability. Otherwise it is the smaller of two bounds.
 
     Chernoff: P(|S| >= t) is at most twice the mean of exp(u S − u t), for any u > 0.
 
     Laplace: an exponential number is the sum of a geometric number and an independent fraction. So
-    a Laplace number is the sum of a two-sided geometric number and an independent symmetric number.
-    Let L be the same weighted sum of Laplace numbers. L − S is symmetric and independent of S, so
-    it takes L further from 0 with probability at least ½. So P(|S| > t) is at most twice P(|L| >=
-    t).
+    a Laplace number is the sum of a two-sided geometric number and an independent, symmetrically
+    distributed number. Let L be the same weighted sum of Laplace numbers. L − S is symmetric and
+    independent of S, so it takes L further from 0 with probability at least ½. So P(|S| > t) is at
+    most twice P(|L| >= t).
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
@@ -132,11 +132,11 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
 
 
 def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> list[float]:
-    """A half-width of a weighted sum for each of `PROBABILITIES`.
+    """The half-widths of a weighted sum, one for each of `PROBABILITIES`.
 
     `alike` has each distinct weight with the number of its repetitions. The rounding of the cells'
-    estimates isn't included. Unless `exactly`, half-widths are upper bounds; for Laplace noise at
-    most 10 % too large.
+    estimates isn't included. Unless `exactly`, half-widths are upper bounds. For Laplace noise they
+    are at most 10 % too large.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)
@@ -160,7 +160,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
 
 
 def _rounding(certificate: Certificate, ways: LeastSquares) -> Floats:
-    """For each sum, the largest change by rounding the estimates of the cells."""
+    """For each sum, the most that rounding the cells' estimates can change it."""
     if ways.strategy is None:
         return np.zeros(len(ways.queries))
     step = float(certificate.grid or 0) / 2**FINER_BITS

@@ -67,7 +67,7 @@ _OPEN = {"-inf": -math.inf, "inf": math.inf}
 
 @final
 class SumQueries(QueryKind):
-    """Queries that publish named sums of their cells, and not the cells."""
+    """Queries that publish named sums of their cells, but not the cells."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"sums"})
 
@@ -95,9 +95,11 @@ class SumQueries(QueryKind):
 @final
 @dataclass(frozen=True, kw_only=True)
 class NamedSums(Axis):
-    """Named sums of the cells by the axes `of`, as the CSV `text` defines them.
+    """The axis of a table with a row for each named sum, as the CSV `text` defines the sums.
 
-    This axis doesn't group the rows of the source: a table has a row for each sum.
+    The sums are of the cells by the axes `of`.
+
+    This axis doesn't group the rows of the source.
     """
 
     adds_cells: ClassVar[bool] = True
@@ -124,10 +126,11 @@ class NamedSums(Axis):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MergedSums:
-    """Named sums of merged cells: cells in the same sums with the same weights are one merged cell.
+    """Named sums of merged cells. Cells with the same weights in the same sums are merged.
 
-    `places` has the index of each cell's merged cell, or −1 for a cell in no sum. `kinds` has, for
-    each merged cell, pairs of the index of a sum that contains it and its weight in that sum.
+    `places` has, for each cell, the index of its merged cell, or −1 if the cell is in no sum.
+    `kinds` has pairs for each merged cell: the index of a sum that contains it, and its weight in
+    that sum.
     """
 
     axis: NamedSums
@@ -238,7 +241,7 @@ def _split(line: str, number: int) -> list[str]:
 
 
 def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
-    """The names of the columns that identify a cell in a published table."""
+    """The columns that identify a cell in a published table."""
     return [name for axis in axes for name in axis.columns]
 
 
@@ -274,7 +277,10 @@ def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fract
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
-    """A function from a line's fields to the indices on `axis` of the keys or bands they name."""
+    """Return a function that reads the keys or bands that a line of the CSV names on `axis`.
+
+    The function maps the line's fields to indices on `axis`.
+    """
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
         edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
@@ -310,7 +316,11 @@ def _as_key(kind: type[Key], field: str) -> Key | None:
 
 
 def _span(edges: Mapping[Edge, int], low: str, high: str) -> Sequence[int]:
-    """The indices of the bands between two edges; an empty field is the first or the last edge."""
+    """The indices of the bands from the edge `low` to the edge `high`.
+
+    An empty field stands for the first or the last edge. Raises ValueError if an edge is unknown,
+    or if there is no band between them.
+    """
     ends = [_edge(edges, text, empty=e) for text, e in ((low, 0), (high, len(edges) - 1))]
     if ends[0] >= ends[1]:
         raise ValueError("has a band that ends where it begins, or before.")
@@ -340,7 +350,7 @@ def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 
 def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
-    """The layout of the merged cells, to which a unit adds no more than to the cells."""
+    """The layout of the merged cells. A unit adds no more to them than to the cells."""
     axis = KeyColumn(column=SUM, values=tuple(range(sums.merged_cells)))
     bounding = cells.bounding
     if not _adds_one(cells):
@@ -350,10 +360,10 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 
 def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
-    """Alternative sets, each of which holds every shift of merged cells' counts by one unit.
+    """Alternative sensitivities of the merged cells' counts: each bounds all shifts by one unit.
 
-    A unit that may add more than 1 may count by any fraction, so that counts aren't whole. It adds
-    numbers x >= 0 that sum to at most a limit R. So replacing a unit moves the counts by at most
+    A unit that may add more than 1 may count as a fraction, so that counts aren't whole. It adds
+    numbers x >= 0 whose sum is at most a limit R. So replacing a unit moves the counts by at most
     √2·R in l2 norm.
     """
     if _adds_one(cells):
@@ -382,7 +392,10 @@ def rows_of(cells: Layout) -> int:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose the bounding with the fewest rows of a unit in all cells, or return a problem."""
+    """Choose, among `ways` to bound a unit, the bounding with the fewest rows of a unit.
+
+    Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    """
     bounded = [bounding for bounding in ways if isinstance(bounding, OnceInCells | InCells)]
     if not bounded:
         return (

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_LETTERS = 6_000_000
-"""The largest number of letters of a strategy in a certificate; a file may have 10 million."""
+"""The largest number of letters of a strategy matrix in a certificate.
+
+A file may have 10 million letters.
+"""
 _MOST_BOUNDED = 300
 """The largest number of merged cells for which a lower bound is proved, which takes time."""
 
@@ -71,13 +74,13 @@ def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int
 
 
 def variances(certificate: Certificate) -> Floats:
-    """The variance of each noisy number, with its rounding to the grid; all are the same."""
+    """The variance of each noisy number, including its rounding to the grid; all are equal."""
     variance = standard_deviation(certificate) ** 2
     return np.full(certificate.dimension, variance)
 
 
 def is_alike(certificate: Certificate) -> bool:
-    """True if all noisy numbers have the same law, and are independent or jointly spherical."""
+    """True if all noisy numbers have the same law, and are independent or spherical together."""
     noise, geometry = certificate.noise, certificate.geometry
     family = registered_family(type(noise))
     if geometry is None:
@@ -88,10 +91,7 @@ def is_alike(certificate: Certificate) -> bool:
 def _prove(
     cells: Layout, sums: MergedSums, attempt: Attempt, *, budget: Budget, releases: int
 ) -> Certificate:
-    """Find and prove noise of one attempt's family, in the cells or in its strategy's sums.
-
-    Raises Refused if no noise is proved.
-    """
+    """Find and prove noise of the attempt's family, in the cells or in sums of its strategy."""
     strategy = attempt.strategy
     question = Question(
         budget=budget,

@@ -1,7 +1,7 @@
 """The boundings of one person's vector in a query, and the shifts that follow from them.
 
-A bounding limits the numbers that one person adds to a query: it leaves out or shrinks numbers
-beyond its limits. A shift is the change of the query's numbers by one person.
+A bounding limits the numbers that one person adds to a query: it drops or shrinks numbers beyond
+its limits. A shift is the change of the query's numbers by one person.
 
 | file | content |
 |---|---|
@@ -15,9 +15,9 @@ beyond its limits. A shift is the change of the query's numbers by one person.
 
 Notation: a query has several cells, with the same numbers in each. Every row is in one cell, and
 its numbers are in [−1, 1]. M_j is the largest size of a person's numbers in cell j. A person with
-n_j rows in cell j has M_j <= n_j, so that no bounding changes a person within the limits on rows
-(theory/release.md §5).
+n_j rows in cell j has M_j <= n_j. So no bounding changes the numbers of a person who is within the
+limits on rows (theory/release.md §5).
 
-A bounding knows the shifts by a person who is added or removed. Its `replaced` has the shifts by a
+A bounding has the shifts by a person who is added or removed. Its `replaced` has the shifts by a
 person who is replaced by another: differences t − t′ of two vectors that the bounding allows.
 """

@@ -18,15 +18,18 @@ CHOSEN = ", which chance chooses"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """The numbers of a query: `cells` cells, with `each` numbers in each cell.
+    """The numbers of a query, with the facts about them on which the effect of a unit depends.
 
-    `counts` is True if all are counts, which no row lowers, and which move by whole numbers.
-    `persons` is True if a cell has one number, which is 1 for a person in it, whatever their rows.
-    Otherwise `lowered` has the positions of numbers in a cell that a row may lower, and `rows` is
-    True if a number counts the rows. For each column with a count of its values, `values` has how
-    many of the lowered sums are of that column. None of these sums is larger than that count.
-    `units` has the positions of counts of persons beside counts of rows. If `without` ≠ 0, the last
-    number of a cell counts rows without a value. Such a row moves only that number, by `without`.
+    There are `cells` cells, with `each` numbers in each cell. `counts` is True if all are counts,
+    which no row lowers, and which move by whole numbers. `persons` is True if a cell has one
+    number, which is 1 for a person in it, whatever the person's rows. Otherwise `lowered` has the
+    positions of numbers in a cell that a row may lower, and `rows` is True if a number counts the
+    rows.
+
+    `values` has an item for each column with a count of its values: the number of lowered sums of
+    that column, none of which exceeds the count. `units` has the positions of counts of persons
+    beside counts of rows. If `without` ≠ 0, the last number of a cell counts rows without a value.
+    Such a row moves only that number, by `without`.
     """
 
     cells: int
@@ -46,12 +49,12 @@ class Numbers:
 
     @property
     def at_once(self) -> int:
-        """The number of a cell's numbers that one row can move at the same time."""
+        """The most numbers of a cell that one row can move at the same time."""
         return self.each - 1 if self.without else self.each
 
     @property
     def below_counts(self) -> list[int]:
-        """For each count that bounds lowered sums of its cell, the number of these sums.
+        """The number of lowered sums of a cell that each of its counts bounds.
 
         No such sum has a larger absolute value than the count. A count of a column's values bounds
         that column's sums; the count of rows bounds all others. Empty if a lowered sum has no such
@@ -78,7 +81,7 @@ class UnitShifts(ABC):
 
     @abstractmethod
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities, each of which holds for every shift."""
+        """Alternative sensitivities; each of them bounds every shift."""
 
     @abstractmethod
     def l1(self, numbers: Numbers) -> Fraction:
@@ -93,15 +96,17 @@ class UnitShifts(ABC):
         return min(radius for radius in balls if radius is not None)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Alternative bodies, each of which holds every shift; empty if none is of use.
+        """Alternative bodies, each of which contains every shift.
 
-        They are symmetric: unlike `additions`, they don't use the signs of shifts.
+        Empty if no body gives less noise.
+
+        Bodies are symmetric: unlike `additions`, they don't use the signs of shifts.
         """
         del numbers
         return ()
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets, each of which holds the counts that any unit adds.
+        """Alternative sets; each of them contains the counts that any unit adds.
 
         They are smaller than `bodies`, since an added unit lowers no count. Empty if none is known.
         """

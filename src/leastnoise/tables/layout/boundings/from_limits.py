@@ -44,9 +44,9 @@ def bound_groups(limits: Limits, *, counts_rows: bool) -> InUnlistedGroups | str
 
 
 def list_cell_boundings(limits: Limits, numbers: Numbers) -> tuple[CellBounding, ...]:
-    """List the boundings that change no person within all `limits`.
+    """List the boundings that change no numbers of a person who is within all `limits`.
 
-    A limit on a norm is left out if the limits on rows imply it.
+    A limit on a norm isn't used if the limits on rows imply it.
     """
     boundings: list[CellBounding] = []
     rows = _bound_rows(limits, numbers)
@@ -76,9 +76,9 @@ def list_cell_boundings(limits: Limits, numbers: Numbers) -> tuple[CellBounding,
 def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
     """Add boundings that let a unit fill all cells.
 
-    Noise that hides a unit in all cells also hides it in some of them. Such noise may even be the
-    smaller one, because the shifts then form a box. If a unit is in few of the cells, it never is,
-    and no bounding is added.
+    Noise that hides a unit in all cells also hides a unit in some of them. Such noise may even be
+    smaller, because the shifts then form a box. If a unit is in few of the cells, it is never
+    smaller, and no bounding is added.
     """
     extended = [*boundings]
     for bounding in boundings:
@@ -112,16 +112,16 @@ def _bound_rows(limits: Limits, numbers: Numbers) -> InCells | None:
 
 
 def _count_cells(limits: Limits, rows: InCells, numbers: Numbers) -> int:
-    """The most cells in which a person counts once: what `rows` allow, and at most `max_rows`.
+    """The most cells in which a person counts once.
 
-    Each of these cells needs a row of the person.
+    `rows` limits their number, and so does `max_rows`, since each cell needs a row of the person.
     """
     most = rows.moved(numbers)
     return most if limits.max_rows is None else min(most, limits.max_rows)
 
 
 def _whole_person(limits: Limits, numbers: Numbers) -> bool:
-    """True for one count of persons if every limit on a norm is at least 1, and so cuts no one."""
+    """True for one count of persons if all limits on norms are ≥ 1, so that they have no effect."""
     norms = [norm for norm in (limits.l1, limits.l2) if norm is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
 
@@ -129,7 +129,7 @@ def _whole_person(limits: Limits, numbers: Numbers) -> bool:
 def most_rows(limits: Limits, groups: int) -> Fraction | None:
     """The largest number of rows that one person counts as, in all groups; None without a limit.
 
-    It is a fraction if the l1 limit is one: a person over that limit counts for less.
+    It may be a fraction, if the l1 limit is: persons over that limit count as less than their rows.
     """
     bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
     if limits.max_rows_per_group is not None:

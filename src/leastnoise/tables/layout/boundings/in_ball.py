@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class InBall(UnitShifts):
-    """A person's vector x with ‖x‖² > squared is shrunk, by one factor, to ‖x‖² <= squared."""
+    """The bounding that limits ‖x‖² of a person's vector x to at most `squared`.
+
+    One factor shrinks the vector of a person over the limit.
+    """
 
     squared: Fraction
 
@@ -29,7 +32,7 @@ class InBall(UnitShifts):
         return {"kind": "ball", "squared": decimal_text(self.squared)}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         del numbers
         return f"adds at most {float(root_above(self.squared)):,.6g} in l2 norm"
 
@@ -40,13 +43,13 @@ class InBall(UnitShifts):
 
     @property
     def replaced(self) -> ReplacedInBall:
-        """The shifts by one unit that is replaced by another."""
+        """The shifts if a unit is replaced by another."""
         return ReplacedInBall(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest integer of a person in one coordinate, and the largest sum of their squares.
+        """The largest absolute integer of a person in a coordinate, and the largest sum of squares.
 
-        An integer I stands for I·2^(−bits). Integers are compared by size.
+        An integer I stands for I·2^(−bits).
         """
         squared = math.floor(self.squared * 4**bits)
         return math.isqrt(squared), squared
@@ -63,9 +66,10 @@ class InBall(UnitShifts):
         return root_above(self.squared * numbers.all)
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """The ball, which holds every shift by one person.
+        """The ball, which contains every shift by one person.
 
-        A single count with a whole radius gets an `Integer` instead: it moves by whole numbers.
+        For a single count whose limit is whole, the sensitivity is an `Integer`: the count moves by
+        whole numbers.
         """
         bound = root_above(self.squared)
         if numbers.all == 1 and numbers.counts and bound.denominator == 1:
@@ -76,12 +80,12 @@ class InBall(UnitShifts):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReplacedInBall(UnitShifts):
-    """The shifts where one unit in the ball `within` is replaced by another."""
+    """The shifts of a unit that is replaced by another, if both are in the ball `within`."""
 
     within: InBall
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """A ball that holds every difference of two vectors in the ball."""
+        """A ball that contains every difference of two vectors in the ball `within`."""
         return (L2(root_above(numbers.replaced_squared(self.within.squared))),)
 
     def l1(self, numbers: Numbers) -> Fraction:

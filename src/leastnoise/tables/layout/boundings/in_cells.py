@@ -1,9 +1,9 @@
 """Limits on the size of a person's numbers in a cell, and in all cells together.
 
 Notation: a unit that is replaced shifts the numbers by t − t′, where t and t′ are vectors that the
-bounding allows. r is the largest size of one number, and R the largest sum of the cells' largest
-numbers. A number is *raised* if no row lowers it (counts, and sums of values >= 0), and *lowered*
-otherwise.
+bounding allows. r is the largest size of one number. R is the largest sum, over cells, of the
+largest size of a number in the cell. A number is *raised* if no row lowers it (counts, and sums of
+values >= 0), and *lowered* otherwise.
 
 A column with values u in [−1, 1] may have a sum of u and a sum of squares, which adds up 2u² − 1.
 Both are lowered, and the count of the values bounds the size of both. A replaced row moves the sum
@@ -43,12 +43,13 @@ _NEAR = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class InCells(UnitShifts):
-    """A person over a limit is shrunk: all their numbers, by one factor, until both limits hold.
+    """The bounding that limits a person's numbers in each cell, and in all cells together.
 
     The limits are M_j <= per_cell and Σ M_j <= total, where M_j is the largest absolute value of
-    the person's numbers in cell j. With `first` = k, a person counts in at most k of their cells:
-    those with the smallest hashes, with a fresh random salt. With `by_number` each number is
-    treated as a cell of its own.
+    the person's numbers in cell j. If a person is over a limit, one factor shrinks all their
+    numbers until both limits hold. With `first` = k, a person counts in at most k of their cells:
+    the cells with the smallest hashes, with a fresh random salt. With `by_number` each number is
+    treated as a cell.
     """
 
     per_cell: Fraction
@@ -66,7 +67,7 @@ class InCells(UnitShifts):
         }
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         if self.by_number:
             return f"adds at most {_short(self.total)} in l1 norm"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
@@ -83,20 +84,20 @@ class InCells(UnitShifts):
 
     @property
     def replaced(self) -> ReplacedInCells:
-        """The shifts by one unit that is replaced by another."""
+        """The shifts if a unit is replaced by another."""
         return ReplacedInCells(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest integer of a person in one coordinate, and in all their cells together.
+        """The largest absolute integer of a person in one coordinate, and in all their cells.
 
-        An integer I stands for I·2^(−bits). Integers are compared by size. The second limit is on
-        the sum over cells of each cell's largest integer.
+        An integer I stands for I·2^(−bits). The second limit is on the sum, over cells, of the
+        largest absolute integer in the cell.
         """
         total = math.floor(self.total * 2**bits)
         return min(math.floor(self.per_cell * 2**bits), total), total
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest sum over cells of a cell's largest integer, before a person is shrunk.
+        """The largest sum, over cells, of a cell's largest integer, before the person is shrunk.
 
         Each integer is clamped first, so that it stands for a number of at most `per_cell` in size.
         """
@@ -120,7 +121,7 @@ class InCells(UnitShifts):
         return min(self.per_cell, self.total)
 
     def all_cells(self, numbers: Numbers) -> Fraction:
-        """A bound on the sum over cells of the largest size of a person's numbers in the cell."""
+        """A bound on the sum, over cells, of the largest size of a person's numbers in the cell."""
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
@@ -135,12 +136,12 @@ class InCells(UnitShifts):
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if there are several cells, and a person can move all by `most` at the same time."""
+        """True for several cells if a person can move the numbers of all by `most` at once."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities, each of which holds for every shift by one person."""
+        """Alternative sensitivities; each of them bounds every shift by one person."""
         most, moved = self.most, self.moved(numbers)
         q = 1 if self.by_number else numbers.each
         whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
@@ -161,11 +162,11 @@ class InCells(UnitShifts):
         return (*facts, L1(total), ball)
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Alternative bodies, each of which holds every shift by one added or removed unit.
+        """Alternative bodies; each of them contains every shift by one added or removed unit.
 
         The first is the hull of one box for each cell, times `all_cells`. The second is the box of
         all numbers, if a unit can fill it. Empty if every cell has one count, a unit moves several
-        cells, and `total` never shrinks it: the sets of `additions` are then smaller.
+        cells, and `total` never shrinks the unit: then the sets of `additions` are smaller.
         """
         most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)
@@ -184,7 +185,7 @@ class InCells(UnitShifts):
         return (hull,)
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets, each of which holds every shift by one added unit.
+        """Alternative sets; each of them contains every shift by one added unit.
 
         Empty unless all numbers are counts, and each is a cell by itself.
         """
@@ -196,12 +197,12 @@ class InCells(UnitShifts):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReplacedInCells(UnitShifts):
-    """The shifts where one unit with the limits `within` is replaced by another."""
+    """The shifts of a unit that is replaced by another, if both meet the limits `within`."""
 
     within: InCells
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities, each of which holds for every shift."""
+        """Alternative sensitivities; each of them bounds every shift."""
         limits = self.within
         size, spread = self._reach(numbers)
         unshrunk = not limits.by_number and not limits.shrinks(
@@ -223,10 +224,10 @@ class ReplacedInCells(UnitShifts):
         return min(2 * self.within.l1(numbers), self._box_sum(numbers, power=1))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Alternative bodies, each of which holds every shift.
+        """Alternative bodies; each of them contains every shift.
 
-        With one cell, it is the box of its numbers. Otherwise they are the hull of one box for each
-        cell, and the box of all numbers if its noise may be less.
+        With one cell, the body is the box of its numbers. Otherwise the first is the hull of one
+        box for each cell. The second is the box of all numbers, if its noise may be less.
         """
         by_number = self.within.by_number
         each, count = (1, numbers.all) if by_number else (numbers.each, numbers.cells)
@@ -236,11 +237,11 @@ class ReplacedInCells(UnitShifts):
         return (Cells(bodies=[Box(bounds=[spread] * each)], copies=[count]), *self._box(numbers))
 
     def _of_few_cells(self, numbers: Numbers, *, whole: bool) -> tuple[Sensitivity, ...]:
-        """Sensitivities that follow from k, how many numbers of a unit can be nonzero at once.
+        """Sensitivities that follow from k: the most numbers of a unit that are nonzero at once.
 
-        A replaced unit moves at most 2k numbers. Empty if the bound on their sum says more. That is
-        so if `total` shrinks units. It is also so for lowered numbers, each of which may move by
-        2r, unless k is the number of all cells.
+        A replaced unit moves at most 2k numbers. Empty if the bound on the sum of all numbers is
+        stronger. That is so if `total` shrinks units. It is also so for lowered numbers, each of
+        which may move by 2r, unless k is the number of all cells.
         """
         cells, moved = numbers.all, self.within.moved(numbers)
         if self.within.shrinks(numbers) or (numbers.lowered and moved < cells):
@@ -255,7 +256,7 @@ class ReplacedInCells(UnitShifts):
         return (counting, linf)
 
     def _reach(self, numbers: Numbers) -> tuple[Fraction, Fraction]:
-        """The largest move of one number, and the largest sum of the cells' largest moves.
+        """The largest move of one number, and the largest sum, over cells, of their largest moves.
 
         Raised numbers lie in [0, r], so they move by at most r.
         """
@@ -272,7 +273,7 @@ class ReplacedInCells(UnitShifts):
         return [(2 if j in numbers.lowered else 1) * most for j in range(numbers.each)]
 
     def _signed(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body of all t − t′ with t, t′ ≥ 0 that each add up to at most R.
+        """The body of all differences t − t′, where t, t′ ≥ 0 and each adds up to at most R.
 
         Empty unless all numbers are raised.
         """
@@ -283,7 +284,9 @@ class ReplacedInCells(UnitShifts):
         return () if hull is None else (hull,)
 
     def _box(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The box of all numbers; empty if the hull of the cells certainly has less noise.
+        """The box that contains every shift.
+
+        Empty if the hull of the cells certainly has less noise.
 
         Also empty if there are too many numbers for a box.
         """
@@ -295,10 +298,10 @@ class ReplacedInCells(UnitShifts):
         return (Box(bounds=self._sizes(numbers) * cells),)
 
     def _box_sum(self, numbers: Numbers, *, power: int) -> Fraction:
-        """A bound on the sum of |t − t′|^power over all numbers, for t and t′ of size at most r.
+        """A bound on Σ |t − t′|^power over all numbers, where each number is at most r in size.
 
-        A count that bounds lowered sums (|sum| <= count) adds nothing: its move is covered by the
-        bound (2r)^power for each of the sums.
+        A count that bounds lowered sums (|sum| <= count) adds nothing to this bound: the term
+        (2r)^power of each of these sums covers its move, too.
         """
         most, lowered = self.within.most, len(numbers.lowered)
         raised = numbers.each - lowered - len(numbers.below_counts)

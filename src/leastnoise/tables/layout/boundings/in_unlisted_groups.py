@@ -1,4 +1,4 @@
-"""Limits on the groups of a person, and on the rows in each, where nobody listed the groups."""
+"""Limits on a person's groups, and on the rows in each, if the spec doesn't list the groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class InUnlistedGroups(UnitShifts):
         return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
         if len(numbers.units) == numbers.each:
             return words
@@ -50,20 +50,20 @@ class InUnlistedGroups(UnitShifts):
 
     @property
     def replaced(self) -> ReplacedInUnlistedGroups:
-        """The shifts by one unit that is replaced by another."""
+        """The shifts if a unit is replaced by another."""
         return ReplacedInUnlistedGroups(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest integer of a unit in one coordinate, and in all its groups together.
+        """The largest absolute integer of a unit in one coordinate, and in all its groups.
 
-        An integer I stands for I·2^(−bits). Integers are compared by size. The second limit is on
-        the sum over groups of each group's largest integer.
+        An integer I stands for I·2^(−bits). The second limit is on the sum, over groups, of the
+        largest absolute integer in the group.
         """
         most = self.per_group * 2**bits
         return most, most * self.groups
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest integer of a unit in a group: no sum over groups is computed."""
+        """The largest integer of a unit in a group, since no sum over groups is computed."""
         del numbers
         return Fraction(self.per_group * 2**bits)
 
@@ -72,7 +72,7 @@ class InUnlistedGroups(UnitShifts):
         return 1 if number in numbers.units else self.per_group
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """A bound on the l1 norm of the shift of all of a unit's groups together."""
+        """A bound on the l1 norm of the shift by one added unit, in all its groups together."""
         return Fraction(self.groups * sum(self._reaches(numbers)))
 
     def l2(self, numbers: Numbers) -> Fraction:
@@ -84,7 +84,7 @@ class InUnlistedGroups(UnitShifts):
         return Fraction(self.groups * sum(reach**2 for reach in self._reaches(numbers)))
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities, each of which holds for every shift of one group's row."""
+        """Alternative sensitivities; each of them bounds every shift of one group's row."""
         reaches = self._reaches(numbers)
         if len(reaches) == 1:
             return (Integer(reaches[0]),)
@@ -98,9 +98,9 @@ class InUnlistedGroups(UnitShifts):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReplacedInUnlistedGroups(UnitShifts):
-    """The shifts where one unit with the limits `within` is replaced by another.
+    """The shifts of a unit that is replaced by another, if both meet the limits `within`.
 
-    A replacement counts as two shifts: the old unit is removed, and the new one is added. The
+    A replacement counts as two shifts: one unit is removed, and the other is added. The
     `sensitivities` are for one of these shifts of one group's row. The norms `l1` and `l2` cover
     both shifts, in all groups.
     """
@@ -108,13 +108,13 @@ class ReplacedInUnlistedGroups(UnitShifts):
     within: InUnlistedGroups
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """The sensitivities of one group's row where a unit is added or removed."""
+        """The sensitivities of one group's row if a unit is added or removed."""
         return self.within.sensitivities(numbers)
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """A bound on the l1 norm of the shift of all groups of both units together."""
+        """A bound on the l1 norm of the shift in all groups of both units together."""
         return 2 * self.within.l1(numbers)
 
     def l2(self, numbers: Numbers) -> Fraction:
-        """A bound on the length of the shift of all groups of both units together."""
+        """A bound on the l2 norm of the shift in all groups of both units together."""
         return root_above(2 * self.within.squared(numbers))

@@ -27,10 +27,10 @@ IN_EVERY_CELL = "is counted in every cell that they are in"
 @final
 @dataclass(frozen=True, kw_only=True)
 class OnceInCells(UnitShifts):
-    """A person adds 1 to at most `most` of the cells that they are in, and 0 to the others.
+    """The bounding that adds 1 to at most `most` of a person's cells, and 0 to the others.
 
-    If the person is in too many cells, the cells with the smallest hashes count. The hashes have a
-    fresh random salt. If a row is a unit, its first cells count.
+    If the person is in more cells, the cells with the smallest hashes count, with a fresh random
+    salt. If a row is a unit, its first cells count.
     """
 
     most: int
@@ -40,7 +40,7 @@ class OnceInCells(UnitShifts):
         return {"kind": "first-cells", "most": self.most}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit in words that follow its name, such as "is counted once"."""
+        """The limit of one unit, as a phrase after its name such as "is counted once"."""
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else IN_ONE_CELL
@@ -54,7 +54,7 @@ class OnceInCells(UnitShifts):
 
     @property
     def replaced(self) -> ReplacedInCells:
-        """The shifts by one unit that is replaced by another; each adds 0 or 1 to a cell."""
+        """The shifts if a unit is replaced by another; each adds 0 or 1 to a cell."""
         most = Fraction(self.most)
         return InCells(per_cell=Fraction(1), total=most, first=self.most).replaced
 
@@ -63,7 +63,7 @@ class OnceInCells(UnitShifts):
         return Fraction(min(self.most, numbers.cells))
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities, each of which holds for every shift by one person."""
+        """Alternative sensitivities; each of them bounds every shift by one person."""
         if numbers.cells == 1:
             return (Integer(1),)
         most = min(self.most, numbers.cells)
@@ -73,7 +73,7 @@ class OnceInCells(UnitShifts):
         return (counting, Linf(1, l0=most, whole=True), L1(most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Alternative bodies, each of which holds every shift by one added or removed unit.
+        """Alternative bodies; each of them contains every shift by one added or removed unit.
 
         The first is `most` times the hull of one interval [−1, 1] for each cell. The box of all
         cells is a second body if all of them may move at once. A draw for this query alone, with
@@ -87,5 +87,5 @@ class OnceInCells(UnitShifts):
         return (hull,)
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets, each of which holds every shift by one added unit."""
+        """Alternative sets; each of them contains every shift by one added unit."""
         return added_counts(Fraction(1), Fraction(self.most), numbers.cells)

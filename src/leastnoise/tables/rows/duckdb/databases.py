@@ -182,7 +182,7 @@ class SqliteTable(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Yield the used columns, copied to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill to the disk."""
         connection = reading.connection
         columns = {name: f"c{at}" for at, name in enumerate(reading.used)}
         listed = ", ".join(f"{column} VARCHAR" for column in columns.values()) or "nothing VARCHAR"
@@ -203,7 +203,7 @@ class SqliteTable(Input):
 def _text_or_null(name: str) -> str:
     """SQL of a column with NULL for long texts, and for blobs, which Python can't tell from texts.
 
-    So the rows in Python need a bounded amount of memory.
+    So Python needs a bounded amount of memory for a chunk of rows.
     """
     column = quote_name(name)
     short = f"length(CAST({column} AS BLOB)) <= {MAX_TEXT}"

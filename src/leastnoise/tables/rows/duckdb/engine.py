@@ -40,11 +40,11 @@ def open_engine(
     threads: int | None = None,
     rehearsed: bool = False,
 ) -> Iterator[DuckDB]:
-    """Yield an engine over the `columns` (name to type) of the rows, and the `computed` ones.
+    """Yield an engine over the `columns` (name to type) of the rows, and over `computed` columns.
 
-    It uses as much memory as DuckDB does by default, 80 % of the machine's or of the control
-    group's, and beyond that a private folder for temporary files. If `rehearsed`, the source is
-    opened in the same way, but no row is read. Raises SourceError, which never quotes data, if
+    It uses as much memory as DuckDB by default: 80 % of the memory of the machine or of the control
+    group. Beyond that it spills to a private folder for temporary files. If `rehearsed`, the source
+    is opened in the same way, but no row is read. Raises SourceError, which never quotes data, if
     DuckDB can't read the file.
     """
     try:
@@ -92,7 +92,7 @@ def list_columns(source: Input) -> list[tuple[str, StoredColumn]]:
 
 
 def _rehearse(source: Input) -> None:
-    """Create what `open_engine` needs in the temporary folder, while a failure costs nothing."""
+    """Try to create what `open_engine` needs in the temporary folder, before it matters."""
     try:
         with spill.folder() as folder:
             source.rehearse(folder)
@@ -129,10 +129,11 @@ class DuckDB(Engine):
     def _cast_columns(
         self, rows: FileRows, columns: Mapping[str, ColumnType], computed: Computed
     ) -> duckdb.DuckDBPyRelation:
-        """The `rows` with each column cast for each use; NULL for values that can't be cast.
+        """The `rows` with every cast of each column; NULL for a value that can't be cast.
 
-        DuckDB reads and casts only the columns that the query uses. Columns are named by their
-        positions, because DuckDB can't tell apart names that differ only in capitals.
+        A column has a cast for each use, such as a key or a number. DuckDB reads and casts only
+        what the query uses. Columns are named by their positions, because DuckDB can't tell apart
+        names that differ only in capitals.
         """
         casts = {
             f"{use}{position}": sql
@@ -171,9 +172,10 @@ class DuckDB(Engine):
         return self._is_copied
 
     def copy_in_memory(self) -> None:
-        """Copy the rows to a table; a rehearsal needs it, since it has no rows.
+        """Copy the rows to a table in memory, for rehearsals, which have no rows.
 
-        DuckDB would simplify queries over a source that is known to be empty.
+        DuckDB would simplify queries over a source that is known to be empty, so that they weren't
+        tried.
         """
         self._frame = self.materialise(self._frame)
 
@@ -214,7 +216,7 @@ class DuckDB(Engine):
     def add_edge_count(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """Count edges by a binary search in a list, from a start that `guess_of` computes."""
+        """Count the edges up to a value by binary search in a list, starting from `guess_of`."""
         name = self._new_name()
         self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
         guess, most = guess_of(edges, value) or ("0::BIGINT", len(edges))
@@ -237,7 +239,7 @@ class DuckDB(Engine):
     def add_hash(
         self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
     ) -> nw.LazyFrame[Any]:
-        """Add the hash as a UUID: it sorts like its digits, in a quarter of their memory."""
+        """Add the hash as a UUID: it sorts like the hash's text, in a quarter of the memory."""
         texts = [f"{column}::VARCHAR" for column in columns]
         parts = ", ".join(f"strlen({text}), ':', {text}" for text in texts)
         digits = f"left(sha256(concat('{salt}', {parts})), 32)"
@@ -263,9 +265,9 @@ def _add_computed(
     *,
     casts: Sequence[str],
 ) -> tuple[str, dict[str, str]]:
-    """SQL with the `stored` casts of `query` and the computed columns, and the SQL's parameters.
+    """SQL for the `stored` casts of `query` and for computed columns, and the SQL's parameters.
 
-    `casts`, the casts of all columns, break ties between rows of a unit.
+    `casts` are the casts of all columns. They break ties between rows of a unit.
     """
     positions = {name: position for position, name in enumerate(columns)}
     names = {column: f"g{number}" for number, column in enumerate(computed.inputs)}

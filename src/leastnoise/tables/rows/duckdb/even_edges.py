@@ -18,7 +18,7 @@ _BELOW = 2.0**-10  # part of an edge by which the guess is lowered, so that it i
 
 
 def guess_of(edges: Sequence[float], value: str) -> tuple[str, int] | None:
-    """SQL that guesses how many `edges` are <= `value`, and the most by which the guess may be low.
+    """SQL that guesses the number of `edges` <= `value`, and the most by which it may be too low.
 
     None if the guess could be too large, or saves no time. The guess is 0 if the value is NULL.
     Every operation is monotone in the value, even with rounding. So the largest error of the guess

@@ -1,8 +1,9 @@
 """The files of a source: a file, a list, a pattern, or a folder, partitioned or not.
 
 Names are expanded here and never by DuckDB, whose patterns match hidden files, files that a job is
-still writing (`_temporary/`), and links. A repeated file would count its rows twice. All files are
-read, however many: a folder can be a person, and one more must not refuse a release.
+still writing (`_temporary/`), and links. A repeated file is refused, since its rows would count
+twice. The number of files isn't limited: a file may belong to one person, and one person more must
+not make a release fail.
 """
 
 from __future__ import annotations
@@ -97,15 +98,16 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
 
 
 def _without_companions(paths: Iterable[Path]) -> list[Path]:
-    """The paths in order, without files of other types that lie beside CSV or Parquet files."""
+    """The sorted paths; files of other types beside CSV or Parquet files are left out."""
     every = sorted(paths)
     return [path for path in every if path.name.lower().endswith(TABULAR)] or every
 
 
 def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
-    """The files below `root` whose paths match the `pattern`, which has a part per folder or file.
+    """The files below `root` whose paths match `pattern`, a list with a part for each folder.
 
-    Each folder is read once. Links to folders are not followed, because they may form a circle.
+    The last part is for the file. Each folder is read once. Links to folders are not followed,
+    because they may form a circle.
     """
     positions = {str(root): _skip_any({0}, pattern)}
     for parent, folders, names in os.walk(root, followlinks=False):
@@ -119,7 +121,11 @@ def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
 
 
 def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> set[int]:
-    """The positions in `pattern` after a folder or file of this name; empty for a hidden name."""
+    """Move on in `pattern` after a folder or file of this name; empty for a hidden name.
+
+    `positions` are the parts of the pattern that the name may match. Returns the positions that the
+    next name may match.
+    """
     if name.startswith((".", "_")):
         return set()
     parts = [(position, pattern[position]) for position in positions if position < len(pattern)]
@@ -129,7 +135,7 @@ def _advance(name: str, positions: Collection[int], pattern: Sequence[str]) -> s
 
 
 def _skip_any(positions: set[int], pattern: Sequence[str]) -> set[int]:
-    """Add to `positions` the next position after each "**" in `pattern`; it may match nothing."""
+    """Add to `positions` the position after each "**" among them, since "**" may match nothing."""
     reached = set(positions)
     for position, part in enumerate(pattern):
         if position in reached and part == _ANY:

@@ -32,9 +32,10 @@ _TOGETHER = 50  # files that are open at once; each needs two or three descripto
 @final
 @dataclass(frozen=True, kw_only=True)
 class RowReading:
-    """Instructions for reading rows: a `connection`, the `used` columns, a private `folder`.
+    """Instructions for reading rows by a `connection`: only the `used` columns are needed.
 
-    If `rehearsed`, everything is opened in the same way, but no row is read or yielded.
+    `folder` is private, for temporary files. If `rehearsed`, everything is opened in the same way,
+    but no row is read or yielded.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -54,7 +55,10 @@ class Input(ABC):
 
     @property
     def typed(self) -> bool:
-        """True if the source states the types of its columns; else the spec has to."""
+        """True if the source states the types of its columns.
+
+        If False, the spec has to state them.
+        """
         return True
 
     @property
@@ -65,7 +69,7 @@ class Input(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name in messages."""
+        """The name of the source in messages."""
 
     @abstractmethod
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
@@ -106,7 +110,7 @@ class CsvFile(Input):
 
     @property
     def is_inspected(self) -> bool:
-        """False, since we read the header."""
+        """False, since this class reads the header itself."""
         return False
 
     @property
@@ -124,7 +128,7 @@ class CsvFile(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Yield the file, or a pipe of its lines."""
+        """Yield the rows of the file, or of a pipe with its lines."""
         readable = csv_lines.open_readable(
             self.path, reading.folder, reading.used, self.dialect, rehearsed=reading.rehearsed
         )
@@ -133,7 +137,10 @@ class CsvFile(Input):
             yield replace(rows, parameters={"path": parquet_rows.escape_pattern(path)})
 
     def rehearse(self, folder: Path) -> None:
-        """Create a pipe; refuse a folder whose name DuckDB takes for a pattern."""
+        """Create a pipe for the lines.
+
+        Refuses a folder whose name DuckDB would take for a pattern.
+        """
         if parquet_rows.escape_pattern(folder) != folder.absolute().as_posix():
             raise OSError(f"DuckDB can't read a pipe in {folder}: its name has pattern letters.")
         pipe.make_pipe(folder / "rehearsal")
@@ -186,7 +193,7 @@ class SeveralFiles(Input):
     """The rows of several files, which must have the same columns of the same types.
 
     A column of a partitioned folder is text, as spelled in the names of folders; the spec may
-    declare another type. Nothing is taken from the first file alone.
+    declare another type. No property of the rows is read from the first file alone.
     """
 
     label: str
@@ -252,8 +259,9 @@ class SeveralFiles(Input):
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Yield the files one after the other.
 
-        DuckDB opens every file of a query at once. If there are more files than may be open, the
-        used columns are first copied into a table, some files at a time; it may spill.
+        DuckDB opens every file of a query at once. If more files are needed than may be open, the
+        used columns are first copied to a table, some files at a time. This table may spill to the
+        disk.
         """
         kinds, used = dict(self.parts[0].file.columns(reading.connection)), reading.used
         text = StoredColumn(sql="", kind="VARCHAR")  # a partition key from the names of folders
@@ -300,7 +308,7 @@ class SeveralFiles(Input):
 
 
 def _rename_parameters(sql: str, index: int) -> str:
-    """SQL with parameters whose names are unique to this file."""
+    """SQL whose parameters are renamed, so that their names are unique to the file at `index`."""
     return _PARAMETER.sub(rf"$\1_{index}", sql)
 
 

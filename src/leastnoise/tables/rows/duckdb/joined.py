@@ -1,10 +1,10 @@
 """Join other tables to rows, by DuckDB; the number of rows never changes.
 
 Keys are cast before they are compared (`casts.casts_by_use`). In a public table they are cast like
-keys of groups, in any other table like units, where two different identifiers never become equal.
-So joined values of a person come only from rows about that person, or from a public table. If
-several rows of a table have the same key, none of them is joined, because the choice could depend
-on the order of rows.
+keys of groups. In any other table they are cast like units: this cast never makes two different
+identifiers equal. So joined values of a person come only from rows about that person, or from a
+public table. If several rows of a table have the same key, none of them is joined, because the
+choice could depend on the order of rows.
 """
 
 from __future__ import annotations

@@ -46,8 +46,11 @@ _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 _TIMESTAMP = re.compile(r"timestamp(\(\d\))? without time zone")
 _LATIN = {f"LATIN{number}" for number in range(1, 11)} - {"LATIN3"}
 ENCODINGS = {"UTF8", *_LATIN, "ISO_8859_5", "WIN1256", "WIN866", "KOI8R", "KOI8U"}
-"""Encodings whose every stored text the server can send as UTF-8. All others have bytes that are no
-letters: the server stores them, and fails when they are read."""
+"""Encodings in which the server can send every stored text as UTF-8.
+
+Other encodings have bytes that stand for no character. The server stores them, but fails when they
+are read.
+"""
 _SETTINGS = (
     "SET client_encoding = 'UTF8'",  # otherwise texts would come in the database's encoding
     "SET datestyle = 'ISO'",
@@ -179,7 +182,7 @@ def _stored_column(kind: str) -> StoredColumn:
 
 
 def _sent_sql(column: str, kind: str) -> str:
-    """SQL by which the server sends a column: as it is, or as a text of at most MAX_TEXT bytes."""
+    """SQL of a column as the server sends it: unchanged, or as a text of at most MAX_TEXT bytes."""
     if kind in _AS_THEY_ARE:
         return column
     return f"CASE WHEN octet_length({column}::text) <= {MAX_TEXT} THEN {column}::text END"

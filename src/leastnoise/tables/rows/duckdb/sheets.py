@@ -1,7 +1,7 @@
 """Sheets of workbooks (.xlsx), which openpyxl reads row by row.
 
 The first row has the names of the columns. Each other cell is read as the text that a CSV would
-have, and the spec declares the types. A formula counts by the value that is stored with it. Rows
+have, and the spec declares the types. For a formula, the value that is stored with it is read. Rows
 without any value are left out, and a cell with an error or a duration is missing.
 """
 

@@ -1,8 +1,8 @@
 """Files of SPSS, Stata and SAS, which pyreadstat reads in chunks.
 
 Values are read one by one, so that no row changes how another is read. pyreadstat gives plain
-numbers, from which days and instants are computed here. It gives the bytes of texts as letters of
-Latin-1, which are decoded here.
+numbers, from which days and instants are computed here. It gives each byte of a text as a letter of
+Latin-1; texts are decoded here.
 
 A value that can't be read is missing. So are system-missing and user-missing values of each
 program, blank texts, and days outside the years 1 to 9999.
@@ -66,18 +66,18 @@ _SAS_DAYS = re.compile(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Variable:
-    """A variable of the file, and the way to read its values.
+    """A variable of the file, with its type and value labels.
 
-    `letters` is its name with each byte read as a letter of Latin-1.
+    `letters` is its name as pyreadstat gives it: each byte is a letter of Latin-1.
     """
 
     name: str
     letters: str
     kind: str
     per_day: int = 1
-    """For a day or an instant, the number of the file's units in one day."""
+    """For a day or an instant, the number of the file's units of time in one day."""
     origin: int = 0
-    """For a day or an instant, the days from 1970-01-01 to the value 0."""
+    """For a day or an instant, the file's value 0 in days since 1970-01-01."""
     labels: Mapping[Any, str] | None = None
 
     @property
@@ -111,7 +111,7 @@ class _Variable:
         return _whole if self.kind == "INTEGER" else lambda value: value
 
     def _instant(self, value: float | None) -> int | None:
-        """The day or instant of a value, in days or microseconds since 1970.
+        """Convert a value to a day or an instant: to days or microseconds since 1970.
 
         None for a missing value, and for a year that is not between 1 and 9999.
         """

@@ -1,8 +1,4 @@
-"""Casts from a column of a Spark frame to each use of it, as `values.casts` has for DuckDB.
-
-Equal values give the same person, group and number on both engines, with ANSI mode on or off.
-Columns are built from functions and never from SQL text, whose escapes depend on the session.
-"""
+"""Casts from a column of a Spark frame to each use of it; `values.casts` has these for DuckDB."""
 
 from __future__ import annotations
 
@@ -76,7 +72,7 @@ def readable_types(kind: str) -> tuple[ColumnType, ...]:
 
 
 def spark_type(kind: str) -> str | None:
-    """Spark's name of the type that DuckDB finds in a file; None if Spark has no such type."""
+    """Spark's name of a type that DuckDB finds in a file; None if Spark has no such type."""
     if kind.startswith("DECIMAL("):
         return kind.lower()
     return _IN_FILES.get(kind)
@@ -116,7 +112,7 @@ class Casts:
         return self._f.when(self._f.abs(number) <= sys.float_info.max, number)
 
     def _text(self, column: Any) -> Any:
-        """The text, compared by bytes; NULL if it isn't UTF-8 or is too long."""
+        """The text if it is UTF-8 and not too long, else NULL; Spark compares it by bytes."""
         f = self._f
         plain = f.collate(column, "UTF8_BINARY")  # a column's own collation may ignore case
         return f.when(f.octet_length(plain) <= MAX_TEXT, f.try_validate_utf8(plain))
@@ -127,7 +123,7 @@ class Casts:
         return self.as_day(column).cast("string")
 
     def as_day(self, column: Any) -> Any:
-        """The day of a date or timestamp; NULL if its text isn't the same everywhere."""
+        """The day of a date or timestamp; NULL if engines would write the day differently."""
         f, column = self._f, column.cast("date")
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
         return f.when(column.between(first, last), column)

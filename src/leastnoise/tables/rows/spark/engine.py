@@ -1,12 +1,12 @@
 """Rows on the user's own Spark session: of a frame, a table of its catalog, or Parquet files.
 
-Only the schema is inspected. The session is classic or Connect, as the frame or the engine's name
-says. Files that this machine sees are listed and compared here, as for DuckDB. Spark itself lists
-paths with a scheme, such as s3a://.
+Only the schema is inspected. The session is classic or Connect, depending on the frame or the
+engine's name. Files that this machine sees are listed and compared here, as for DuckDB. Spark
+itself lists paths with a scheme, such as s3a://.
 
-Frames that are computed once are checkpointed instead of only persisted. If an executor dies, Spark
-computes a persisted frame again. With a source that changes (a sample, say), a person's size could
-then come from other rows than the sums. A lost checkpoint is an error.
+A frame that must be computed only once is checkpointed, not just persisted. If an executor dies,
+Spark computes a persisted frame again. With a source that changes (a sample, say), a person's size
+could then come from other rows than the sums. A lost checkpoint is an error.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _escape(path: Path) -> str:
 
 
 def _read(session: Any, paths: Sequence[str], schema: Mapping[str, str]) -> Any:
-    """The rows of files with a given schema; Spark can't infer it if it can't read a column."""
+    """The rows of files with a given schema, which Spark can't infer if it can't read a column."""
     # Without recursiveFileLookup the names of folders above a file may become columns.
     options = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "false"}
     listed = ", ".join(f"{_quote_name(name)} {kind}" for name, kind in schema.items())
@@ -242,7 +242,7 @@ def functions_of(frame: Any) -> Any:
 def hide_values(name: str = "", *, why: str | None = None) -> Iterator[None]:
     """Turn Spark's errors, whose messages quote values, into a SourceError that quotes nothing.
 
-    It says that `name` can't be read, or `why` if another reason is given.
+    Its message says that `name` can't be read, or is `why`, if that is given.
     """
     try:
         yield
@@ -267,7 +267,7 @@ def _error_types() -> tuple[type[Exception], ...]:
 def open_engine(
     source: SparkRows, *, columns: Mapping[str, ColumnType], computed: Computed = NOTHING
 ) -> Iterator[Spark]:
-    """Yield an engine over the `columns` (name to type) of the rows, and the `computed` ones.
+    """Yield an engine over the `columns` (name to type) of the rows, and over `computed` columns.
 
     Raises SourceError, which never quotes data, if Spark can't read the rows.
     """
@@ -328,7 +328,7 @@ class Spark(Engine):
         *,
         casts: Sequence[str],
     ) -> Any:
-        """The `stored` columns of a frame with the computed columns; see `duckdb.engine`."""
+        """The frame with its `stored` columns and the computed columns; see `duckdb.engine`."""
         if not computed.expressions:
             return frame.select(*stored)
         f = self._f
