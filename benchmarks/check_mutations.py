@@ -59,6 +59,11 @@ ALIKE: dict[str, dict[str, str]] = {
         "d > 1": "of one number the ball and the box are the same set",
     },
     "longest_image": {"q <= 20_000": LIMIT, "20_000": LIMIT},
+    "check_threshold": {
+        "k <= 200": LIMIT,
+        "200": LIMIT,
+        "0": "the bound grows by one unit, or the lower end of the ball, which is not used",
+    },
     "check_keys": {
         "0": "the lower end of the ball is not used",
         'bound.high > claim["delta"] * UNIT': "at equality it is not checked",

@@ -35,6 +35,7 @@ from tests.attacks import edits
 from tests.check import calibrated
 from tests.check.folders import folders
 from tests.check.plans import plans
+from tests.check.thresholds import thresholds
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 RELEASE = GOLDEN / "releases/rows"
@@ -83,9 +84,11 @@ def fields() -> dict[str, tuple[dict[str, Any], str]]:
     ball = json.loads(json.dumps(calibrated.records()["l2, l2 of 3"]))
     ball["noise"]["parameters"]["scale"] = "9"  # one draw has a loss of 1/3
     ball |= {"compositions": 3, "delta_interval": ["0", "0"], "epsilon": "1"}
+    number = {"dimension": 1, "noise": {"name": "l2", "parameters": {"scale": "9"}}}
     return {
         "field, three draws of l2 noise": (ball, "proved"),
         "field, three draws, less ε": (ball | {"epsilon": "0.99"}, "not checked"),
+        "field, l2 noise of a single number": (ball | number, "rejected"),
         "field, an interval below δ": (
             gaussian | {"delta_interval": gaussian["delta_interval"][:1] * 2}, "rejected",
         ),
@@ -359,6 +362,7 @@ def cases() -> dict[str, Callable[[Any], Any]]:
 
     records = statements() | calibrated.records() | calibrated.swapped() | calibrated.without_law()
     steps = calibrated.false_steps() | calibrated.quantiles() | plans() | geometries() | fields()
+    steps |= thresholds()
     records |= {name: record for name, (record, _) in steps.items()}
 
     def of_files(files: dict[str, bytes]) -> Callable[[Any], Any]:

@@ -14,6 +14,7 @@ import leastnoise_check as checker
 from tests.check import calibrated, corpus
 from tests.check.folders import folders
 from tests.check.plans import plans
+from tests.check.thresholds import thresholds
 
 SOURCE = Path(checker.__file__)
 NOT_CHECKED = {
@@ -57,7 +58,7 @@ def test_keys_and_limits_are_proved(name: str) -> None:
 
 
 EDGES = calibrated.false_steps() | calibrated.quantiles() | plans()
-EDGES |= corpus.geometries() | corpus.fields()
+EDGES |= corpus.geometries() | corpus.fields() | thresholds()
 
 
 @pytest.mark.grid

@@ -24,6 +24,7 @@ from tests.check.folders import folders, wrong_types
 from tests.check.javascript import SCRIPTS, Verdict, verdicts
 from tests.check.plans import plans
 from tests.check.test_hostile import TEXTS
+from tests.check.thresholds import thresholds
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="needs node, of Debian's package nodejs"
@@ -114,8 +115,9 @@ def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 @pytest.mark.dense
-def test_golden_statements_and_plans(compare) -> None:
-    records = corpus.statements() | {name: record for name, (record, _) in plans().items()}
+def test_golden_statements_plans_and_thresholds(compare) -> None:
+    known = plans() | thresholds()
+    records = corpus.statements() | {name: record for name, (record, _) in known.items()}
     assert compare({name: json.dumps(record) for name, record in records.items()}) == {}
 
 
