@@ -8,6 +8,7 @@ test compares the page with the schema.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,11 @@ def line(key: str, schema: dict[str, Any]) -> str:
     lines = rest.partition("\n\n")[0].splitlines()
     example = f"`{lines[0].partition(' = ')[2]}`" if len(lines) == 1 else ""
     choices = [f"`{choice!r}`".replace("'", '"') for choice in schema.get("enum", [])]
-    if choices and key != "delimiter":
+    named = [
+        re.search(rf"\b{re.escape(str(choice))}\b", meaning.lower())
+        for choice in schema.get("enum", [])
+    ]
+    if not all(named) and key != "delimiter":
         meaning += f" {'One of ' if len(choices) > 1 else 'Always '}{', '.join(choices)}."
     if schema.get("default") not in (None, [], False):
         meaning += f" The default is `{schema['default']}`."
