@@ -171,9 +171,10 @@ def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int
 def search(question: Question) -> Agreeing:
     """The purely ε-private law that hides one move of the sensitivity's rows; δ is left unspent.
 
-    `fixed` gives the branches, and may give the shares. Otherwise the shares are the best for
-    levels of equal importance. The scale is the cost of a move divided by ε. Raises NotApplicable
-    without branches, for epsilon = 0, and for a tree that takes too long to draw.
+    The user has to set the branches, and may set the shares (`question.fixed`). Otherwise the
+    shares are the best for levels of equal importance. The scale is the cost of a move divided by
+    ε. Raises NotApplicable without branches, for epsilon = 0, and for a tree that takes too long to
+    draw.
     """
     epsilon, fixed = question.budget.epsilon, question.fixed
     if "branches" not in fixed:
