@@ -257,7 +257,7 @@ def _steps_above(law: ClaimedLaw, first: float, probability: float) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """The law G of the thinned outputs, minus their centre."""
+    """The law G of Y − c for thinned outputs Y (see `Thinned`), where c is their centre."""
 
     law: ClaimedLaw
     thinned: Thinned

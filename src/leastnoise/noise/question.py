@@ -116,7 +116,7 @@ class ProvedDelta:
 
 
 class HasErrors(Protocol):
-    """Anything that knows its expected errors."""
+    """The protocol of objects with expected errors: noise laws and mechanisms."""
 
     @property
     def mse(self) -> float:

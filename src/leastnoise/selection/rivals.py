@@ -386,7 +386,7 @@ def _why_bounded(
 ) -> str | None:
     """The reason, from the family's `behind`, why its loss can't be below the candidates' loss.
 
-    None if it may be, or if the family has no such function.
+    None if its loss may be lower, or if the family has no such function.
     """
     behind = registered_family(family).part("behind")
     least = _least(candidates, question.loss)

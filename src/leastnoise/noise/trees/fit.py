@@ -119,11 +119,11 @@ def search_shares(
 
 
 def scale_to_search(scale: Exact) -> Fraction:
-    """A scale near `scale`, out of few, for which the best shares are searched instead.
+    """Round `scale` to one of few scales, for which the best shares are searched.
 
-    A search for the least ε tries many scales, so the best shares are searched for few scales, and
-    reused for scales nearby. All scales from 2 on have about the same best shares. Below ½ the best
-    shares change fast, so each scale has its own search.
+    A search for the least ε tries many scales, and reuses the best shares for scales nearby. All
+    scales from 2 on have about the same best shares. Below ½ the best shares change fast, so such a
+    scale isn't rounded.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
@@ -149,7 +149,8 @@ def _first_branching(tree: Agreeing) -> int:
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
     """Descend to shares, in thousandths, that moving 0.002 between levels doesn't improve.
 
-    `loss` takes whole thousandths with the sum 1000. The last level always has at least one.
+    `loss` takes whole thousandths with the sum 1000. The last level always has at least one
+    thousandth.
     """
     best = (_UNITS // levels,) * (levels - 1)
     best = (*best, _UNITS - sum(best))
