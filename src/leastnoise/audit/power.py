@@ -185,10 +185,10 @@ class Thinned:
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """The smallest tried change that an audit detects with probability >= 99 %; None if none.
+    """The smallest tried change that an audit detects with probability >= 99 %.
 
-    The size of a change is its `share`. Larger shares of the same outputs were detected, too, as
-    far as they were tried.
+    None if it detects none of them. The size of a change is its `share`. Larger shares of the same
+    outputs were detected, too, as far as they were tried.
     """
     best: Thinned | None = None
     law = test.law
