@@ -60,7 +60,7 @@ def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) ->
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """A bound on the finite losses at any shift: ln(highest step/lowest step), by height.
+    """A bound on the finite losses at any shift: ln(largest height/smallest height) of steps.
 
     Steps of height 0 do not count.
     """

@@ -214,7 +214,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
 
 
 def _grid(epsilon: float) -> list[float]:
-    """Grid points for γ: evenly spaced points, and a geometric sequence for a large ε."""
+    """Grid points for γ: evenly spaced, and a geometric sequence, which serves a large ε."""
     even = np.linspace(1 / _POINTS, 1.0, _POINTS)
     geometric = np.geomspace(math.exp(-min(epsilon, 600.0)), 1.0, _POINTS)
     return sorted({*even.tolist(), *geometric.tolist()})
