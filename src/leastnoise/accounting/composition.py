@@ -65,7 +65,7 @@ class Composition:
     """Several releases together: bounds on the total privacy loss of one unit.
 
     The noise scales must be fixed in advance. A composition says nothing about releases whose noise
-    was chosen after earlier outputs were seen; a `Ledger` accounts for those.
+    was chosen after earlier outputs were seen; a `Ledger` accounts for such releases.
 
     Args:
         parts: The releases, at least one, all about the same neighbours.
@@ -78,7 +78,6 @@ class Composition:
 
     Source:
         theory/accounting.md §1–4.
-
     """
 
     parts: tuple[Releases, ...] = field(converter=takes(_check_parts))

@@ -252,7 +252,7 @@ def draws_of(mechanism: Mechanism) -> Draw:
     """Return a function that draws outputs of `mechanism`.
 
     If the coordinates of the noise are independent, all outputs are drawn at once, as one long
-    vector. The code is the code of a release, with its rounding.
+    vector. The same code as for a release draws and rounds them.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
     family = registered_family(type(noise))

@@ -56,9 +56,10 @@ class Feature:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """The event S that the label of the output is in `chosen`, a mask over all labels.
+    """The event S that an output's label is one of the chosen labels.
 
-    `likely` is the index, 0 or 1, of the input on which S is likelier in the first half.
+    `chosen` is a mask over all labels. `likely` is the index, 0 or 1, of the input on which S is
+    likelier in the first half.
     """
 
     feature: Feature

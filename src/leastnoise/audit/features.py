@@ -74,10 +74,10 @@ def _scores(subject: Subject) -> dict[str, Score]:
 
 
 def _direction(subject: Subject) -> NDArray[np.float64]:
-    """A direction that tells vector outputs apart, shape (dimension,).
+    """A direction in which vector outputs on the two inputs should differ, shape (dimension,).
 
-    It is the difference of the two inputs if they are vectors, else of the outputs' medians on
-    them; all ones if that difference is 0.
+    It is the difference of the two inputs if they are vectors, and otherwise the difference of the
+    outputs' medians on them. If that is 0, it is a vector of ones.
     """
     ends = subject.centres
     if ends is None:

@@ -185,7 +185,7 @@ class _KnownLaw(ClaimedLaw):
 
 @final
 class _UserLaw(ClaimedLaw):
-    """The law with a distribution function from the user."""
+    """The claimed law if the user gave its distribution function."""
 
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution

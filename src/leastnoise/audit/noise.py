@@ -276,11 +276,11 @@ def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction 
 
 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
-    """A sentence on the smallest distance beyond Δ that is found with a probability of 99 %.
+    """A sentence that states the smallest distance beyond Δ that is detected, with 99 %.
 
     The bounds on c vary between audits. So both bounds in each coordinate are replaced by
-    pessimistic values. Each bound is worse than its value with an equal share of 1 % probability.
-    The distance is computed in floats, for the report only.
+    pessimistic values. Each bound is worse than its pessimistic value with an equal share of 1 %
+    probability. The distance is computed in floats, for the report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(

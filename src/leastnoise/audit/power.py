@@ -185,10 +185,10 @@ class Thinned:
 
 
 def least_thinning(test: TailTest) -> Thinned | None:
-    """The smallest tried change that an audit detects with probability >= 99 %; None if none.
+    """The smallest tried change that an audit detects with probability >= 99 %.
 
-    The size of a change is its `share`. Larger shares of the same outputs were detected, too, as
-    far as they were tried.
+    None if it detects none of them. The size of a change is its `share`. Larger shares of the same
+    outputs were detected, too, as far as they were tried.
     """
     best: Thinned | None = None
     law = test.law
@@ -257,7 +257,7 @@ def _steps_above(law: ClaimedLaw, first: float, probability: float) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """The law G of the thinned outputs, minus their centre."""
+    """The law G of Y − c for thinned outputs Y (see `Thinned`), where c is their centre."""
 
     law: ClaimedLaw
     thinned: Thinned

@@ -40,7 +40,7 @@ _LONGEST = 10**6  # largest time limit of a run, in seconds
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProgramUnderTest:
-    """A command, and the time limit of a run in seconds.
+    """A mechanism under test that is a command, with a time limit for each run in seconds.
 
     Raises InvalidArgument for a command that can't be split into words, or is empty.
     """

@@ -155,7 +155,7 @@ def _draw_in_process(draw: Draw, value: Any, count: int) -> NDArray[np.float64] 
 
 
 def function_at(module: str, name: str) -> Any:
-    """The module's function of that name; None if it doesn't exist."""
+    """The function called `name` in `module`; None if it doesn't exist there."""
     value: Any = importlib.import_module(module)
     for part in name.split("."):
         value = getattr(value, part, None)

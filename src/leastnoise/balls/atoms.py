@@ -38,7 +38,11 @@ class SortedAtoms:
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """Sum atoms, given upper bounds `p` > 0 on their masses of P, lower bounds `q` ≥ 0 of Q."""
+        """Compute the sums for given atoms.
+
+        `p` > 0 has upper bounds on their masses of P, and `q` ≥ 0 lower bounds on their masses of
+        Q.
+        """
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
         order = np.argsort(quotients)

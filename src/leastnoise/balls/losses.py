@@ -142,11 +142,11 @@ def chord_lattice(
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerCells:
-    """Atoms (loss, mass of P), made by merging outputs, and P's mass `infinity` of infinite loss.
+    """A law of losses that bounds δ from below: atoms, each a pair of a loss and a mass of P.
 
-    They bound δ from below: at every ε, also after composing them several times, their δ is at most
-    δ of the true law, composed as often. `atoms[i]` belongs to the point origin + (first + i)·step,
-    and its loss is near that point.
+    Atoms come from merging outputs; `infinity` is P's mass of infinite losses. At every ε, their δ
+    is at most the δ of the true law, also if both are composed several times. `atoms[i]` belongs to
+    the point origin + (first + i)·step, and its loss is near that point.
     """
 
     step: Fraction

@@ -149,7 +149,7 @@ class PiecewiseUniform(InverseSurvival):
 
 @final
 class _Table:
-    """A table of Q̂: binary search in integers near N·S_j finds the piece, then a line in floats.
+    """A table for Q̂: binary search in integers near N·S_j finds the piece, in which Q̂ is a line.
 
     Let the integers t_j satisfy |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j for
     every V, and a word w <= t_j − 2 has u < S_j. The two other words, t_j − 1 and t_j, are

@@ -210,7 +210,7 @@ class FixedReal(LazyReal):
 
     @classmethod
     def of(cls, enclosure: arb) -> FixedReal:
-        """The number that `enclosure` contains."""
+        """Fix a number as the ball `enclosure`, which contains it."""
         parts = [part.man_exp() for part in (enclosure.mid(), enclosure.rad())]
         middle, radius = ((int(mantissa), int(exponent)) for mantissa, exponent in parts)
         return cls(middle, radius)

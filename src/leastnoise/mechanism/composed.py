@@ -52,7 +52,10 @@ def compose(
 
 
 def mechanism_counts(releases: object) -> tuple[tuple[Mechanism, int], ...]:
-    """Return the pairs of a mechanism and a count. Raise InvalidArgument for anything else."""
+    """Check that `releases` are pairs of a mechanism and a count, and return them as a tuple.
+
+    Raises InvalidArgument otherwise.
+    """
     like = "pairs of a mechanism and a count, such as [(mechanism, 12)]"
     pairs = tuple(
         (

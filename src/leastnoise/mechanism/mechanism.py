@@ -207,8 +207,8 @@ class Mechanism:
         """Noise of the same family at the smallest ε for which `accuracy` is at most `half_width`.
 
         Sensitivity, δ and number of releases stay the same; parameters other than the scale are
-        searched again. The new certificate states ε, which exceeds the smallest ε by at most a
-        relative 1e-6 (1e-5 if other parameters are searched). For noise on integers, errors may
+        searched again. The new certificate states ε and is proved as always. ε is accurate to a
+        relative 1e-6, or 1e-5 if other parameters are searched. For noise on integers, errors may
         jump up at an ε where the best shape changes. Then smaller ε are tried, too, down to about
         half of that ε in steps of 2 %.
 

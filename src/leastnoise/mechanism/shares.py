@@ -198,7 +198,7 @@ class Shares:
 
     @property
     def grid(self) -> Fraction:
-        """The spacing of a client's numbers."""
+        """The spacing of the numbers that clients send."""
         return self._share.grid
 
     def share(self, values: Values) -> NDArray[np.int64]:

@@ -116,7 +116,7 @@ class ProvedDelta:
 
 
 class HasErrors(Protocol):
-    """Anything that knows its expected errors."""
+    """The protocol of objects with expected errors: noise laws and mechanisms."""
 
     @property
     def mse(self) -> float:
@@ -231,7 +231,8 @@ class Question:
     def one_at(self, budget: Budget) -> Question:
         """The question about one release of all rows whose noise meets `budget` on a sample.
 
-        If δ is so large that one sample needs no noise but `compositions` samples do, the result is
+        Its budget is larger than `budget` if rows are sampled, since sampling amplifies privacy. If
+        δ is so large that one sample needs no noise but `compositions` samples do, the result is
         only a start for a search. Raises Refused if even all samples together need no noise.
         """
         rate, often = self.sampling_rate, self.compositions

@@ -58,8 +58,8 @@ def may_lead(family: type[Noise], question: Question) -> bool:
 
     Let k be the number of compositions. If δ > 0 and ε/k <= ½, only a few smooth families are
     searched. Noise in steps, on whole numbers, with truncated tails or close to Gaussian then
-    reduces the standard deviation by at most 0.2 %, which isn't worth seconds. This was measured
-    for eight shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
+    reduces the standard deviation by at most 0.2 %, but takes seconds. This was measured for eight
+    shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
     """
     budget, draws = question.budget, question.compositions
     several = draws > 1 and budget.delta > 0 and budget.epsilon <= _SMALL * draws
@@ -357,8 +357,8 @@ def _why_needless_in_cells(
 ) -> str | None:
     """The reason not to search noise in cells, in this construction; None if it is searched.
 
-    If a unit affects several cells, it affects several draws, and the search takes seconds. It
-    isn't worth that if noise in the shape of a body has far less loss.
+    If a unit affects several cells, it affects several draws, and the search takes seconds. It is
+    omitted if noise in the shape of a body has far less loss.
     """
     standard = _standard_in_cells(question, construction, candidates)
     body = _least(
@@ -386,7 +386,7 @@ def _why_bounded(
 ) -> str | None:
     """The reason, from the family's `behind`, why its loss can't be below the candidates' loss.
 
-    None if it may be, or if the family has no such function.
+    None if its loss may be lower, or if the family has no such function.
     """
     behind = registered_family(family).part("behind")
     least = _least(candidates, question.loss)

@@ -335,12 +335,15 @@ def list_attempts(
 
 
 def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
-    """The figure that ranks candidates; sums must beat noise in the cells by 1e-6 (relative)."""
+    """The number that ranks candidates: `rms`, increased by 1e-6 for noise in sums of cells.
+
+    So sums are chosen only if they reduce the root mean square by more than 1e-6 (relative).
+    """
     return rms * (1 if strategy is None else 1 + 1e-6)
 
 
 def _as_strategy(queries: Floats) -> StrategyMatrix | None:
-    """The queries, times a power of two, as a strategy, so that the answers get the noise.
+    """The strategy that adds noise to the answers themselves: the queries times a power of two.
 
     None if their numbers have too many digits, or if there are too many queries.
     """

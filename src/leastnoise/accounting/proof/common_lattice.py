@@ -59,7 +59,7 @@ def make_upper_parts(
     """Make an upper lattice of losses for each part: its δ is nowhere below the part's δ.
 
     The result has pairs of a lattice and the part's number of compositions. All lattices have the
-    same step. The losses are those for a record that is removed, or added if `removed` is False.
+    same step. The losses are for a record that is removed, or added if `removed` is False.
     `coarser` multiplies the step, but only of lattices that are finer than `points_per_std`
     requires (see `coarsest_factor`).
     """

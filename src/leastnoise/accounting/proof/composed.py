@@ -31,7 +31,7 @@ PRECISIONS = (128, 256, 512, 1024, 4096)
 def method_of(noise: Noise) -> Callable[..., arb]:
     """The proof of the noise's family: it encloses δ(ε) from the noise, a `shift` and `epsilon`.
 
-    Raises NotRegistered.
+    Raises NotRegistered for a law of no registered family.
     """
     return part_of(type(noise), "proof")
 

@@ -67,17 +67,17 @@ def k_norm(question: Question) -> KNorm:
 
 
 def k_staircase(question: Question) -> KStaircase:
-    """The staircase in N with the γ of least expected error, or the γ in `question.fixed`."""
+    """The staircase in N whose γ has the least expected error, or is set by `question.fixed`."""
     return law_with_loss(KStaircase, question, pure_epsilon(KStaircase, question))
 
 
 def two_sided_staircase(question: Question) -> TwoSidedStaircase:
-    """The staircase in P and Q with the core of least expected error, or the core in `fixed`."""
+    """The staircase in P and Q whose core has the least expected error, or is set by `fixed`."""
     return law_with_loss(TwoSidedStaircase, question, pure_epsilon(TwoSidedStaircase, question))
 
 
 def two_sided_laplace(question: Question) -> TwoSidedLaplace:
-    """The smooth law in P and Q with the core of least expected error, or the core in `fixed`."""
+    """The smooth law in P and Q whose core has the least expected error, or is set by `fixed`."""
     return law_with_loss(TwoSidedLaplace, question, pure_epsilon(TwoSidedLaplace, question))
 
 
@@ -280,10 +280,10 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 def search(question: Question) -> TruncatedKStaircase:
     """The truncated staircase of least expected error: decay ε, the best γ, the smallest radius.
 
-    `fixed` may set gamma. If it sets the radius or another decay, it must set both radius and
-    gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if another
-    family has the same law, if `k-staircase` has the same error to 1e-4, and for radii beyond
-    20,000. Raises InvalidArgument if a parameter is missing.
+    The user may set gamma (`question.fixed`). If the radius or another decay is set, both radius
+    and gamma must be set, and the scale is the smallest that meets the budget. Raises NotApplicable
+    if another family has the same law, if `k-staircase` has the same error to 1e-4, and for radii
+    beyond 20,000. Raises InvalidArgument if a parameter is missing.
     """
     body = _body(question)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -329,7 +329,7 @@ def _untruncated_loss(question: Question) -> float | None:
 def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """The pair (γ, R) of least expected error; `gamma` may give γ.
+    """The pair (γ, R) of least expected error, with γ = `gamma` unless that is None.
 
     R is the smallest radius at which the law with this γ meets the budget.
     """

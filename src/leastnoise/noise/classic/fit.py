@@ -56,9 +56,9 @@ def laplace_search(question: Question) -> Laplace:
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
     """The truncated Laplace law of its source: scale 1/ε, and the smallest radius that meets δ.
 
-    If `fixed` sets the radius, the scale is the smallest that meets the budget. Other pairs of
-    scale and radius can have less loss, but are not in the source. Raises NotApplicable for epsilon
-    = 0, where the scale would be infinite.
+    If the user sets the radius (`question.fixed`), the scale is the smallest that meets the budget.
+    Other pairs of scale and radius can have less loss, but are not in the source. Raises
+    NotApplicable for epsilon = 0, where the scale would be infinite.
     """
     if "radius" in question.fixed:
         return _at_radius(question, Fraction(question.fixed["radius"]))
@@ -113,9 +113,10 @@ _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # in ln(1/scale)
 def huber_search(question: Question) -> FlippedHuber:
     """The flipped Huber law of scale 1 and of least loss that meets the budget.
 
-    The corner u is searched, with the smallest γ that meets δ at each corner. `fixed` may set alpha
-    or gamma; the other then follows from the budget. If it sets both, the scale follows. Raises
-    NotApplicable if gamma is too small for any alpha, or if ε and δ are both below about 1e-9.
+    The corner u is searched, with the smallest γ that meets δ at each corner. The user may set
+    alpha or gamma (`question.fixed`); the other then follows from the budget. If both are set, the
+    scale follows. Raises NotApplicable if gamma is too small for any alpha, or if ε and δ are both
+    below about 1e-9.
     """
     if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
@@ -240,8 +241,8 @@ def huber_several(task: SeveralReleases) -> FlippedHuber:
     """The flipped Huber law for several releases, each with a worst shift of 1.
 
     The corner u is searched in floats (for samples, on coarse lattices), from 0, which is the
-    Gaussian law, to where the tails have no effect. `fixed` may set alpha and gamma; then the scale
-    follows. Raises InvalidArgument if it sets only one of them.
+    Gaussian law, to where the tails have no effect. The user may set both alpha and gamma
+    (`question.fixed`); then the scale follows. Raises InvalidArgument if only one of them is set.
     """
     question, compositions = task.question, task.question.compositions
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}

@@ -224,7 +224,7 @@ class _Masses:
         return self._gauss * (r / arb(2).sqrt()).erfc()
 
     def below(self, y: arb, form: _Form) -> arb:
-        """Enclose the mass below y, which is on the stretch that has `form`."""
+        """Enclose the mass below y, where `form` is the polynomial of h near y."""
         if form.right:
             return self.total - self._above(y, inner=form.inner)
         return self._above(-y, inner=form.inner)

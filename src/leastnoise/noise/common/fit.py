@@ -228,9 +228,9 @@ class CutStaircase:
         return sorted({*even.tolist(), *geometric.tolist()})
 
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The smallest m and R that meet the target; there the loss, which rises with R, is least.
+        """The smallest m and R that meet the target, where the loss for this γ is least.
 
-        `guess` is about m.
+        The loss rises with m and R. `guess` is about m.
         """
         whole, unsafe, safe = self._period(gamma, guess)
         position = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)

@@ -53,14 +53,14 @@ def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
     """The largest finite loss of step noise under a shift.
 
-    The steps must be as wide as the scale of the noise, and each must have the same height relative
-    to the step before it.
+    The steps must be as wide as the scale of the noise, and all neighbouring steps must have the
+    same ratio of heights.
     """
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """A bound on the finite losses at any shift: ln(highest step/lowest step), by height.
+    """A bound on the finite losses at any shift: ln(largest height/smallest height) of steps.
 
     Steps of height 0 do not count.
     """

@@ -401,7 +401,7 @@ def _refine(question: Question, rough: _Solution) -> _Solution:
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
     """A program whose range is `length` sensitivities, with about `count` cells in it.
 
-    There is at least one cell in each sensitivity.
+    The length of one sensitivity has at least one cell.
     """
     cells = max(1, math.floor(count / length))
     return Program(cells=cells, reach=math.ceil(length * cells), fall=fall / cells, power=power)

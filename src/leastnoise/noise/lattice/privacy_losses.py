@@ -186,8 +186,8 @@ def _merge(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Merge outputs by their loss under the shift `parts`, on the lattice −size·step … size·step.
 
-    Returns lower bounds on P and upper bounds on Q at the lattice points, and a lower bound on the
-    probability of the outputs that only P can give.
+    Returns lower bounds on P's masses and upper bounds on Q's masses at the lattice points. Also
+    returns a lower bound on the probability under P of outputs that are impossible under Q.
     """
     here = law.low > 0
     weights = [(float(weight), law.shifted(cells)[1][here]) for weight, cells in parts if weight]

@@ -15,9 +15,9 @@ from leastnoise.noise.lattice.law import Cactus
 def cactus_several(task: SeveralReleases) -> Cactus:
     """The cactus law for several releases, each with a worst shift of 1.
 
-    Its masses are those for one release at (ε', δ'), with δ' = δ/(2kq) for k samples at the rate q.
-    Here ε' is the ε at δ' of one release of the Gaussian noise for all releases. So the density
-    falls about as fast as this Gaussian. Raises the errors of `search`.
+    It has the masses of the law for one release at (ε', δ'), with δ' = δ/(2kq) for k samples at the
+    rate q. Here ε' is the ε at δ' of one release of the Gaussian noise for all releases. So the
+    density falls about as fast as this Gaussian. Raises the errors of `search`.
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)

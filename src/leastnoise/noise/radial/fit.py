@@ -118,7 +118,7 @@ class _RadialProblem:
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
-        """Return `log_shift` to about 1e-9, by secants that start with the previous law's slope."""
+        """Approximate `log_shift` to about 1e-9, by secants that start with the last slope."""
         last = self._guess(law)
         before = self._over(law, last, quick_log_delta)
         step = -before / self._last_slope

@@ -107,7 +107,7 @@ class _Task:
 
 @lru_cache(maxsize=64)  # a comparison of families calls it alike for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
-    """The law of least loss among the classic members and the best shape of a search.
+    """The law of least loss among Gaussian noise, l2 noise and the best shape of a search.
 
     Raises Refused if no law is found.
     """

@@ -91,7 +91,7 @@ class _Height:
 
 
 def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list[_Height]:
-    """The heights of the steps of f times e^log_factor, in descending order."""
+    """The heights of all steps of f, each times e^log_factor, in descending order."""
     return [
         _Height(weight=w, exponent=log_factor - steps.decay * k, shifted=shifted)
         for w, k in zip(steps.weights, steps.levels, strict=True)

@@ -42,9 +42,9 @@ _GAMMAS = np.linspace(1 / 32, 1, 32).tolist()  # grid for γ where the best γ h
 def staircase_search(question: Question) -> Staircase:
     """Return the purely ε-private staircase of scale 1 and decay ε with the best γ.
 
-    δ is left unspent. `fixed` may set γ, and a decay. With a decay other than ε, the scale is the
-    smallest that meets the budget, and δ is spent, too. Raises NotApplicable for epsilon = 0, or if
-    no scale meets the budget.
+    δ is left unspent. The user may set γ and a decay (`question.fixed`). With a decay other than ε,
+    the scale is the smallest that meets the budget, and δ is spent, too. Raises NotApplicable for
+    epsilon = 0, or if no scale meets the budget.
     """
     budget = question.budget
     decay = Fraction(question.fixed.get("decay", budget.epsilon))
@@ -111,10 +111,10 @@ def geometric_search(question: Question) -> Geometric:
     """Return the purely ε-private law for integer shifts up to the sensitivity; δ is left unspent.
 
     The law is in units of the sensitivity. It has decay ε, as many cells as the largest shift, and
-    the core of least loss. `fixed` may set each parameter. A shift by the integer s costs
-    decay·⌈s/cells⌉. So a fixed number of cells gets the largest decay that is purely private, and a
-    fixed decay gets the fewest cells. Raises NotApplicable for epsilon = 0, for a decay above
-    epsilon, and for a shift beyond 2^53.
+    the core of least loss. The user may set each of these parameters (`question.fixed`). A shift by
+    the integer s has a loss of at most decay·⌈s/cells⌉. So a fixed number of cells gets the largest
+    decay that is purely private, and a fixed decay gets the fewest cells. Raises NotApplicable for
+    epsilon = 0, for a decay above epsilon, and for a shift beyond 2^53.
     """
     shift = math.floor(Geometric.radius_of(question.sensitivity, dimension=1))
     fixed = question.fixed
@@ -174,9 +174,9 @@ _POINTS = 129  # points in each half of the grid for γ; the loss has kinks wher
 def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     """Return the truncated staircase of least loss: the best γ in (0, 1], at its smallest radius.
 
-    `fixed` may set gamma and an atom w (default 0). The steps then have δ' = (δ − w)/(1 − w) left
-    to spend. Raises Refused if no δ' is left, or if the radius or ε is too large. Raises Refused,
-    too, if `fixed` sets the radius, or a decay other than ε.
+    The user may set gamma and an atom w, by default 0 (`question.fixed`). The steps then have δ' =
+    (δ − w)/(1 − w) left to spend. Raises Refused if no δ' is left, or if the radius or ε is too
+    large. Raises Refused, too, if the radius is set, or a decay other than ε.
     """
     decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
     atom = Fraction(question.fixed.get("atom", 0))
@@ -214,7 +214,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
 
 
 def _grid(epsilon: float) -> list[float]:
-    """Grid points for γ: evenly spaced points, and a geometric sequence for a large ε."""
+    """Grid points for γ: evenly spaced, and a geometric sequence, which serves a large ε."""
     even = np.linspace(1 / _POINTS, 1.0, _POINTS)
     geometric = np.geomspace(math.exp(-min(epsilon, 600.0)), 1.0, _POINTS)
     return sorted({*even.tolist(), *geometric.tolist()})
@@ -286,8 +286,9 @@ class _StepsProblem:
 def tulap_search(question: Question) -> Tulap:
     """Return the Tulap law of its source: scale 1, decay ε, and the radius that meets δ.
 
-    `fixed` may set the radius, and with it the decay; then the scale is the smallest that meets the
-    budget. Raises NotApplicable if the radius is too large, InvalidArgument for a decay alone.
+    The user may set the radius, and with it the decay (`question.fixed`). Then the scale is the
+    smallest that meets the budget. Raises NotApplicable if the radius is too large, InvalidArgument
+    for a decay alone.
     """
     epsilon = question.budget.epsilon
     decay = Fraction(question.fixed.get("decay", epsilon))

@@ -119,11 +119,11 @@ def search_shares(
 
 
 def scale_to_search(scale: Exact) -> Fraction:
-    """A scale near `scale`, out of few, for which the best shares are searched instead.
+    """Round `scale` to one of few scales, for which the best shares are searched.
 
-    A search for the least ε tries many scales, so the best shares are searched for few scales, and
-    reused for scales nearby. All scales from 2 on have about the same best shares. Below ½ the best
-    shares change fast, so each scale has its own search.
+    A search for the least ε tries many scales, and reuses the best shares for scales nearby. All
+    scales from 2 on have about the same best shares. Below ½ the best shares change fast, so such a
+    scale isn't rounded.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
@@ -149,7 +149,8 @@ def _first_branching(tree: Agreeing) -> int:
 def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
     """Descend to shares, in thousandths, that moving 0.002 between levels doesn't improve.
 
-    `loss` takes whole thousandths with the sum 1000. The last level always has at least one.
+    `loss` takes whole thousandths with the sum 1000. The last level always has at least one
+    thousandth.
     """
     best = (_UNITS // levels,) * (levels - 1)
     best = (*best, _UNITS - sum(best))
@@ -171,9 +172,10 @@ def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int
 def search(question: Question) -> Agreeing:
     """The purely ε-private law that hides one move of the sensitivity's rows; δ is left unspent.
 
-    `fixed` gives the branches, and may give the shares. Otherwise the shares are the best for
-    levels of equal importance. The scale is the cost of a move divided by ε. Raises NotApplicable
-    without branches, for epsilon = 0, and for a tree that takes too long to draw.
+    The user has to set the branches, and may set the shares (`question.fixed`). Otherwise the
+    shares are the best for levels of equal importance. The scale is the cost of a move divided by
+    ε. Raises NotApplicable without branches, for epsilon = 0, and for a tree that takes too long to
+    draw.
     """
     epsilon, fixed = question.budget.epsilon, question.fixed
     if "branches" not in fixed:

@@ -166,8 +166,8 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
 def cell_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
     """The laws of the cells, one for each position.
 
-    If the root has no share, its children are independent, so only one child's tree is computed
-    (for an even tree).
+    If the root of an even tree has no share, its children are independent, so only the tree of one
+    child is computed.
     """
     if noise.even and not noise.shares[0] and len(noise.branches) > 1:
         below = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])

@@ -156,8 +156,8 @@ class KStaircase(BodyNoise):
     def _radial(self, order: int) -> float:
         """The mean of ρ^order, for order 1 or 2.
 
-        X/scale is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D. So the mean is D/(D +
-        order) times the mean of (k + γ)^order.
+        X/scale is uniform in (k + γ)K for a random integer k >= 0, with probability ∝ q^k (k +
+        γ)^D. So the mean is D/(D + order) times the mean of (k + γ)^order.
         """
         d = self.dimension
         return d / (d + order) * math.exp(self._log_sums[order] - self._log_sums[0])

@@ -120,8 +120,8 @@ class BodyPoints(PointSource):
     def exponential_points(self, body: Body, count: int) -> Reals:
         """Draw `count` points of density ∝ e^(−N).
 
-        They are boundary points, scaled to gauges ~ Gamma(D), or uniform points, scaled by radii ~
-        Gamma(D + 1).
+        By the recipe of the body, they are boundary points, scaled to gauges ~ Gamma(D), or uniform
+        points, scaled by radii ~ Gamma(D + 1).
         """
         recipes = _recipes(body)
         if recipes.exponential_points is not None:

@@ -99,7 +99,7 @@ class _Ends(Reals):
 
 
 def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
-    """Draw boundary points in uniform directions."""
+    """Draw boundary points: uniform directions, times the gauges."""
     return map_rows(
         gauges,
         lambda gauge: _Direction(scalars.multiply_by(disc.bound, gauge), disc, source.entropy),

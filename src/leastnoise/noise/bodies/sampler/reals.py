@@ -54,7 +54,7 @@ class Reals(ABC):
 
 @final
 class RealsSampler(Sampler):
-    """A sampler that hands out the entries of `reals` in order."""
+    """A sampler whose coordinates are the entries of `reals`, in order."""
 
     def __init__(self, reals: Reals) -> None:
         self._reals = reals

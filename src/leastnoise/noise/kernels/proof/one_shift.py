@@ -129,7 +129,7 @@ class QuinticSums:
     still: Row
 
     def of(self, shift: Fraction, row: Row, a: float, b: float) -> Quintics:
-        """The quintics of the sum at `shift`, where the table has `row`."""
+        """The quintics of the sum at `shift`; `row` is the table's row at this shift."""
         items = self._items(row, a, b)
         kink = -1
         if self.table.law.folded:
