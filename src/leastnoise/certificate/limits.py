@@ -161,7 +161,10 @@ class LimitCertificate(TableCertificate):
 
     @staticmethod
     def read_field(value: object, kind: Any, *, where: str) -> Any:
-        """Read the output of `write_field`. A plan that chooses a limit again is rejected."""
+        """Read the output of `write_field`.
+
+        Raises CertificateRejected for too many plans, and for a plan that chooses a limit again.
+        """
         if where != "plans":
             return TableCertificate.read_field(value, kind, where=where)
         from leastnoise.certificate.plan import PlanCertificate  # noqa: PLC0415  (it imports this)

@@ -155,7 +155,8 @@ def _solve_ellipse(d: int, corners: NDArray[np.float64]) -> CountEllipse:
     """The ellipse of least total variance for d queries and the record count.
 
     Its form P is at most 1 at all `corners`, which are rows as `_corners` returns them. The total
-    variance to minimise is tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²).
+    variance to minimise is tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²). Raises
+    NotApplicable if the program wasn't solved.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second to import)
 

@@ -244,7 +244,7 @@ class Release:
         """The spec with its ε, and its plan; computed once, since they depend on the spec alone.
 
         For a series that has begun, this is the plan that was charged, unless the spec asks for the
-        least ε.
+        least ε. Raises SpecError if a column's bounds are found but not used.
         """
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon

@@ -160,6 +160,7 @@ class Frame(Input):
         """Pairs of a column's name and DuckDB's name of its type.
 
         If DuckDB can't read a column, it has a `StoredColumn` with the reason in place of the type.
+        Raises SourceError if the schema can't be read.
         """
         try:
             fields = list(arrow_values.schema_of(self._schema))
