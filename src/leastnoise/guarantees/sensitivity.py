@@ -354,7 +354,7 @@ class ShiftBounds:
     outer: Sensitivity
 
     def __post_init__(self) -> None:
-        """Check that both are sensitivities; raises InvalidArgument."""
+        """Check that both are sensitivities; raises InvalidArgument otherwise."""
         for name in ("inner", "outer"):
             check_sensitivity(getattr(self, name), name=name)
 

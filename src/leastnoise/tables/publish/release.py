@@ -328,8 +328,9 @@ class Release:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
         Without a series, every call is another release: it draws fresh noise and spends the whole
-        budget again. A ledger is charged before a row is read, even if the release then fails. The
-        first release of a series is charged for all; each has a directory of its own.
+        budget again. A ledger is charged before a row is read, even if the release then fails. In a
+        series, the first release is charged for all releases; each release has a directory of its
+        own.
 
         Args:
             progress: Called with each stage in words, never with a number of rows.

@@ -196,7 +196,10 @@ class Frame(Input):
         yield rows.without_rows() if rehearsed else rows
 
     def _readable(self, positions: Collection[int], *, rehearsed: bool) -> object:
-        """The object that DuckDB reads; no row of the columns at `positions` makes it fail."""
+        """The object for DuckDB to read, in which no row of the used columns makes DuckDB fail.
+
+        The used columns are at `positions`. If `rehearsed`, the object has no rows.
+        """
         if rehearsed:
             return arrow_values.empty_table(self._schema, positions)
         return arrow_values.CheckedStream(self._rows, positions)

@@ -129,7 +129,7 @@ _A_FRAME = (
 
 
 def refuse_columns(data: object, source: object) -> None:
-    """Raise SpecError if the data, or their source, are a dict of columns."""
+    """Raise SpecError if the data, or their source, are a dict of columns, which can't be read."""
     for key, given in (("data", data), ("data.source", source)):
         if _is_of_columns(given):
             raise SpecError([(key, _A_FRAME)])

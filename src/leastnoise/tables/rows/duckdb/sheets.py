@@ -105,7 +105,7 @@ class Sheet(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Yield the used columns, copied to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill to the disk."""
         places = {name: at for at, name in enumerate(self._names()) if name in reading.used}
         columns = {
             name: ("VARCHAR", stored_column(f"c{at}", "VARCHAR")) for at, name in enumerate(places)
