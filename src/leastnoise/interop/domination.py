@@ -45,7 +45,7 @@ _MOST_PLACES = 2**23
 class LossLaw:
     """A law of privacy losses: masses, rounded up, at multiples of `interval` and at infinity.
 
-    Multiples are given by their index.
+    The dictionary `masses` has the index of each multiple as its key.
     """
 
     masses: dict[int, float]

@@ -206,7 +206,7 @@ def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
 def _meant(allowed: str, value: object) -> str:
     """A hint at the `allowed` text that was probably meant, to end a message.
 
-    "" without a guess.
+    It is "" if nothing similar is known.
     """
     if not isinstance(value, str):
         return ""

@@ -62,7 +62,7 @@ class QuantileKind(ABC):
     def count_of(self, spec: Spec, query: Query) -> Count | None:
         """The statistic for a tree's total, if totals decide which groups are published.
 
-        Else None.
+        It is None if no total decides.
         """
         return tree_count(spec, query)
 
