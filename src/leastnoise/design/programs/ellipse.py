@@ -124,7 +124,7 @@ def with_total(queries: CountingQueries) -> CountEllipse:
 
 
 def least_groups(sensitivity: Groups) -> Blocks:
-    """The ellipse of least total variance in each of several groups and its row count.
+    """The ellipse of least total variance for each group's queries and row count together.
 
     A replaced record may leave its group, which counts as two shifts by an added record. Or it
     stays in its group, and the row count is unchanged. With only one group, replacing a record
