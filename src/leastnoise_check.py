@@ -968,7 +968,7 @@ def check_statement(title: str, record) -> dict | None:
 
 
 def check_certificate(record: dict) -> list | None:
-    """Check one certificate, or a plan of several; the claims if all is proved."""
+    """Check one certificate, or a plan of several; the claims, or None if not all is proved."""
     if record.get("kind") != "plan-certificate":
         claim = check_statement("This certificate", record)
         return [claim] if claim else None
@@ -1085,7 +1085,7 @@ def stated_in(rows: list, statistic: str) -> list:
 
 
 def content(path: Path, most: int = 10**7) -> bytes:
-    """The bytes of a plain file; ValueError for links, devices and larger files."""
+    """The bytes of a plain file; raises ValueError for links, devices and larger files."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
         raise ValueError(f"{show(path.name)} is missing, no plain file, or too large.")
     return path.read_bytes()
@@ -1118,7 +1118,7 @@ def laws_of(certificate: dict) -> list[tuple]:
 
 
 def check_release(folder: Path) -> bool:
-    """Check the seal and the certificate of a release, and that its plan says what these say."""
+    """Check a release's seal, certificate and plan; False if something isn't proved."""
     seal = parse(content(folder / "release.json"))
     seal = fields(seal, "kind version files entry", "release chain")
     files = seal["files"]

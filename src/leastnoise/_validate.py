@@ -241,6 +241,8 @@ def _slips(first: str, second: str) -> int:
 def number_like(text: str | None) -> str:
     """A hint for a text with a comma or a percent sign: the number that was probably meant.
 
+    The hint is "" for any other text, and for None.
+
     >>> number_like("1,5"), number_like("50%"), number_like("1e-5")
     ('Write it with a point: 1.5.', 'Write the percentage as 0.5.', '')
     """
@@ -277,7 +279,10 @@ def items(value: object, *, name: str, like: str) -> tuple[Any, ...]:
 
 
 def in_order(value: object, *, name: str, like: str) -> Iterator[Any]:
-    """Iterate over the items of `value` like `items`, for values that don't fit into memory."""
+    """Iterate over the items of `value` like `items`, for values that don't fit into memory.
+
+    Raises InvalidArgument like `items`.
+    """
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
         try:
             return iter(value)
@@ -287,7 +292,7 @@ def in_order(value: object, *, name: str, like: str) -> Iterator[Any]:
 
 
 def pairs(value: object, *, name: str, like: str) -> tuple[tuple[Any, Any], ...]:
-    """The pairs in `value`, in order; `like` as in `items`."""
+    """The pairs in `value`, in order. Raises InvalidArgument for other items; see `items`."""
     listed: list[tuple[Any, Any]] = []
     for item in items(value, name=name, like=like):
         pair = items(item, name=name, like=like)
@@ -300,7 +305,10 @@ def pairs(value: object, *, name: str, like: str) -> tuple[tuple[Any, Any], ...]
 
 
 def table(value: object, *, name: str) -> dict[str, Any]:
-    """Convert a mapping whose keys are texts to a dict; None becomes an empty dict."""
+    """Convert a mapping whose keys are texts to a dict; None becomes an empty dict.
+
+    Raises InvalidArgument for anything else.
+    """
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

@@ -265,10 +265,8 @@ def is_scalable(certificate: Certificate) -> bool:
 def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
     """The reason why the noise can't be scaled so that it meets `budget` with others.
 
-    None if it can.
-
-    Scaling keeps the shape's parameters, although other parameters may be better for the new
-    budget.
+    The result is None if it can be scaled. Scaling keeps the shape's parameters, although other
+    parameters may be better for the new budget.
     """
     noise = certificate.noise
     if certificate.sampling_rate != 1:

@@ -129,9 +129,9 @@ class LimitCertificate(TableCertificate):
         ]
 
     def _delta(self) -> tuple[float, str]:
-        """The largest δ of a plan, and "".
+        """An upper bound on δ, and the reason if the statement isn't proved, otherwise "".
 
-        Or 1 and the reason if some plan and the choice exceed the budget.
+        The bound is the largest δ of a plan, or 1 if the statement isn't proved.
         """
         worst = 0.0
         for most, plan in zip(self.candidates, self.plans, strict=True):
@@ -161,7 +161,10 @@ class LimitCertificate(TableCertificate):
 
     @staticmethod
     def read_field(value: object, kind: Any, *, where: str) -> Any:
-        """Read the output of `write_field`. A plan that chooses a limit again is rejected."""
+        """Read the output of `write_field`.
+
+        Raises CertificateRejected for too many plans, and for a plan that chooses a limit again.
+        """
         if where != "plans":
             return TableCertificate.read_field(value, kind, where=where)
         from leastnoise.certificate.plan import PlanCertificate  # noqa: PLC0415  (it imports this)

@@ -97,7 +97,7 @@ class TableCertificate(ABC):
 
     @classmethod
     def from_record(cls, record: object) -> Self:
-        """Read the output of `to_record`."""
+        """Read the output of `to_record`. Raises CertificateRejected for anything else."""
         specific = _list_specific(cls)
         fields = exact_fields(record, (*_SHARED, *specific), where="certificate")
         check_header(fields, kind=cls.kind)

@@ -137,7 +137,8 @@ class PlanCertificate:
     def neighbours(self) -> Neighbours | None:
         """The neighbours that the statement is about; see `Certificate.neighbours`.
 
-        Raises NotApplicable if the queries are about different neighbours.
+        Raises NotApplicable if the queries are about different neighbours. None if no draw states
+        any.
         """
         return common_neighbours(claim.neighbours for _, claim in self.draws)
 

@@ -114,7 +114,7 @@ class ThresholdCertificate(TableCertificate):
         """An upper bound on the probability that `reach` plus noise reaches a value.
 
         The sum is rounded to the grid, and the value is `threshold` − `steps`·grid. All points of
-        the ball are upper bounds.
+        the ball are upper bounds. Raises NotApplicable if the noise has no known tail, or no grid.
         """
         noise, grid = self.noise.noise, self.noise.grid
         if registered_family(type(noise)).part(self._tail) is None:

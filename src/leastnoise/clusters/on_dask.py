@@ -54,7 +54,8 @@ def sizes_of(vector: Any) -> list[int]:
 def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
     """Write the noisy blocks to `folder`, and return a dask array that reads them.
 
-    `draws` has one draw for each non-empty block. See `release_vector`.
+    `draws` has one draw for each non-empty block. See `release_vector`. Raises SourceError if a
+    worker fails or a file can't be written.
     """
     from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
@@ -106,6 +107,7 @@ def _publish(working: Path, folder: Path, *, count: int) -> None:
     """Move the files of all blocks to `folder` at once.
 
     Files are first moved to a folder that no worker knows, so that late workers can't add files.
+    Raises SourceError if the folder can't be written.
     """
     try:
         with _hidden_folder(folder) as whole:

@@ -65,7 +65,10 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
 
 
 def _path(folder: object) -> str:
-    """The path of the folder; it may be an address such as s3a://bucket/folder."""
+    """The path of the folder, which may be an address such as s3a://bucket/folder.
+
+    Raises InvalidArgument unless it is the text of a path.
+    """
     path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
     if not isinstance(path, str) or not path or "\0" in path:
         raise InvalidArgument(

@@ -142,7 +142,10 @@ class CountEllipse(Geometry):
         )
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Bounds on the shifts after the map, exact except for one square root."""
+        """Bounds on the shifts after the map, exact except for one square root.
+
+        None if the geometry can't be used with this sensitivity.
+        """
         from leastnoise.guarantees.structured import CountingQueries  # noqa: PLC0415 (most noise needs no geometry)
 
         if not isinstance(sensitivity, CountingQueries):
@@ -248,7 +251,10 @@ class Blocks(Geometry):
         return self.groups * self.block.dimension
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Bounds on the shifts after the map, exact except for one square root."""
+        """Bounds on the shifts after the map, exact except for one square root.
+
+        None if the geometry can't be used with this sensitivity.
+        """
         from leastnoise.guarantees.structured import Groups  # noqa: PLC0415 (most noise needs no geometry)
 
         if not isinstance(sensitivity, Groups):
@@ -314,7 +320,10 @@ class Matrix(Geometry):
         return len(self.rows)
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Bounds on the shifts after the map, exact except for one square root."""
+        """Bounds on the shifts after the map, exact except for one square root.
+
+        None if the geometry can't be used with this sensitivity.
+        """
         from leastnoise.guarantees.structured import Vertices  # noqa: PLC0415 (most noise needs no geometry)
 
         if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:

@@ -78,7 +78,7 @@ class Sensitivity(ABC):
 
     @property
     def coordinates(self) -> int | None:
-        """The number of coordinates released together, if the sensitivity fixes it."""
+        """The number of coordinates released together; None if the sensitivity doesn't fix it."""
         return None
 
     @property
@@ -227,7 +227,10 @@ class L2(Sensitivity):
     bound: FractionField = field(converter=A_BOUND)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: `bound` in l2, and in l1 for one coordinate, where both norms agree."""
+        """The radius: `bound` in l2, and in l1 for one coordinate, where both norms agree.
+
+        None for any other norm.
+        """
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
     def _body(self, dimension: int) -> Body:
@@ -266,7 +269,10 @@ class L1(Sensitivity):
         return None if norm == "integer" else self.bound
 
     def _body(self, dimension: int) -> Body | None:
-        """The l1 ball, as cells of one number each; for one coordinate, the interval."""
+        """The l1 ball, as cells of one number each; for one coordinate, the interval.
+
+        None if there are too many numbers.
+        """
         from leastnoise.guarantees.hulls import moved_cells  # noqa: PLC0415 (most noise needs no body)
 
         return moved_cells(bound=self.bound, most=1, cells=dimension)
@@ -300,7 +306,10 @@ class Integer(Sensitivity):
         return self.bound if dimension == 1 else None
 
     def _body(self, dimension: int) -> Body | None:
-        """The interval, whose ends are integers."""
+        """The interval, whose ends are integers.
+
+        None for several coordinates.
+        """
         from leastnoise.guarantees.bodies.plain import Segment  # noqa: PLC0415 (most noise needs no body)
 
         return Segment(bound=self.bound) if dimension == 1 else None
@@ -345,7 +354,7 @@ class ShiftBounds:
     outer: Sensitivity
 
     def __post_init__(self) -> None:
-        """Check that both are sensitivities; raises InvalidArgument."""
+        """Check that both are sensitivities; raises InvalidArgument otherwise."""
         for name in ("inner", "outer"):
             check_sensitivity(getattr(self, name), name=name)
 

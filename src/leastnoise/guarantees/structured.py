@@ -92,7 +92,7 @@ class Linf(Sensitivity):
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """The radius: √k·bound in l2, where k = min(l0, dimension) coordinates move.
 
-        In l1 it is known for k = 1 only.
+        In l1 it is known for k = 1 only. None if no radius is known.
         """
         moved = min(self.l0, dimension)
         if norm == "integer":
@@ -102,7 +102,10 @@ class Linf(Sensitivity):
         return root_above(self.bound**2 * moved)
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull of cells for l0 = 1, a box for full l0, `AtMost` for l0 between."""
+        """The hull of cells for l0 = 1, a box for full l0, `AtMost` for l0 between.
+
+        None if the hull is too large for a body.
+        """
         return moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
     def _rows(self, dimension: int) -> Rows | None:
@@ -209,7 +212,10 @@ class CountingQueries(Sensitivity):
         return root_above(self.bound**2 * moved + counted)
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull of all shifts, which keeps the signs of an added or removed record."""
+        """The hull of all shifts, which keeps the signs of an added or removed record.
+
+        None if it isn't known, or too large for a body.
+        """
         if dimension != self.coordinates:
             return None
         d, most = self.dimension, self.max_nonzero
@@ -412,7 +418,10 @@ class Vertices(Sensitivity):
         return len(self.points[0])
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: the largest norm of a point, since a norm is largest at a corner."""
+        """The radius: the largest norm of a point, since a norm is largest at a corner.
+
+        None if no radius is known in this norm.
+        """
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":

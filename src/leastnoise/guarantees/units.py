@@ -59,7 +59,8 @@ class RowCounts(Sensitivity):
         """The radius: an added unit moves one cell by `bound`, a replaced unit two cells.
 
         The two cells move in opposite directions. This shift has the l2 length √2·bound. Its l1
-        length isn't a radius, since the worst shift of an l1 ball moves one coordinate.
+        length isn't a radius, since the worst shift of an l1 ball moves one coordinate. None if no
+        radius is known in this norm.
         """
         if norm == "integer":
             return self.bound if dimension == 1 else None
@@ -68,7 +69,10 @@ class RowCounts(Sensitivity):
         return root_above(2 * self.bound**2) if norm == "l2" else None
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull: one of the cells moves, or for replaced units all differences of two units."""
+        """The hull: one of the cells moves, or for replaced units all differences of two units.
+
+        None if it is too large for a body.
+        """
         if self.neighbours == "add-remove":
             return moved_cells(bound=self.bound, most=1, cells=dimension)
         return replaced_record(bound=self.bound, most=1, queries=dimension)

@@ -45,7 +45,7 @@ _MOST_PLACES = 2**23
 class LossLaw:
     """A law of privacy losses: masses, rounded up, at multiples of `interval` and at infinity.
 
-    Multiples are given by their index.
+    The dictionary `masses` has the index of each multiple as its key.
     """
 
     masses: dict[int, float]
@@ -144,7 +144,10 @@ def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
 
 
 def _reach(profile: Profile, interval: Fraction) -> Fraction:
-    """Approximate the loss beyond which δ is below _TAIL or constant; any value is valid."""
+    """Approximate the loss beyond which δ is below _TAIL or constant; any value is valid.
+
+    Raises NotApplicable if the losses are too large.
+    """
 
     def is_constant(epsilon: Fraction) -> bool:
         here = profile([epsilon])[0].upper()

@@ -164,7 +164,11 @@ def publish_moments(
 
 
 def _mechanism(model: PrivateModel, moments: Moments, *, rows: int | None) -> Mechanism:
-    """The proved mechanism, from public numbers alone. `rows` is None if it isn't public."""
+    """The proved mechanism, from public numbers alone.
+
+    `rows` is None if their number isn't public; then `delta` has to be given, or InvalidArgument is
+    raised.
+    """
     delta = model.delta
     if delta is None:
         if rows is None:

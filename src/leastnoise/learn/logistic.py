@@ -222,7 +222,10 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return tags
 
     def _signs(self, y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """The two classes, and −1 and 1 for rows of the first and the second class."""
+        """The two classes, and −1 and 1 for rows of the first and the second class.
+
+        Raises ValueError unless there are exactly two classes, and all labels are among them.
+        """
         check_classification_targets(y)
         if self.classes is None:
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -284,7 +287,10 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         )
 
     def _limit(self, features: int) -> Fraction | None:
-        """The square of `max_norm`, or the number of features if that is smaller; None for None."""
+        """The square of `max_norm`, or the number of features if that is smaller; None for None.
+
+        Raises InvalidArgument if `max_norm` is too small.
+        """
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")

@@ -316,7 +316,10 @@ def _of_vectors(d: int, *, factor: int, square: Fraction) -> tuple[Sensitivity, 
 def _mechanism(
     problem: Problem, sensitivity: tuple[Sensitivity, ...], updates: str, *, count: int
 ) -> Mechanism:
-    """The mechanism for `count` releases, with the problem's neighbours stated."""
+    """The mechanism for `count` releases, with the problem's neighbours stated.
+
+    Raises InvalidArgument if there would be too many releases.
+    """
     if count > MOST_COMPOSITIONS:
         raise InvalidArgument(
             name="max_iter",
@@ -341,7 +344,10 @@ def _least_noise(
     often_best: tuple[str, ...],
     count: int,
 ) -> Mechanism:
-    """The mechanism of the named family, or of the family with the least error."""
+    """The mechanism of the named family, or of the family with the least error.
+
+    Raises Refused if no family can be used.
+    """
     budget = problem.budget
     if problem.noise == AUTO and count == 1:
         comparison = compare(

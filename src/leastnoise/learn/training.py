@@ -39,7 +39,8 @@ Noisy = Callable[[Floats], Floats]
 def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats:
     """Convert features to whole multiples of 2^−20, shape (n, d), in row-major order.
 
-    Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly.
+    Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly. Raises
+    InvalidArgument for too many rows.
     """
     if len(features) > MOST_ROWS:
         raise InvalidArgument(

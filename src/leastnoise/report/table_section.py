@@ -196,7 +196,7 @@ def _numbers(asked: AnyStatistic, columns: Mapping[str, list[Any]]) -> Numbers:
 
 
 def _count_suppressed(marks: Sequence[str]) -> list[str]:
-    """A sentence with the numbers of suppressed rows, if there are any."""
+    """A sentence with the numbers of suppressed rows, alone in a list; empty without such rows."""
     if all(mark == SHOWN for mark in marks):
         return []
     small, others = marks.count(PRIMARY), marks.count(SECONDARY)

@@ -185,7 +185,7 @@ def _begins_tree(release: VerifiedRelease) -> bool:
 
 
 def _of_series(release: VerifiedRelease) -> list[str]:
-    """A sentence with the release's number, and a note that the proof covers the whole series."""
+    """Sentences with the release's number and the scope of the proof; empty without a series."""
     if release.release_number is None:
         return []
     releases = release.planned_releases

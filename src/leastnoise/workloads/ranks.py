@@ -65,7 +65,7 @@ class RankTree:
     def _norms(self, level: Fraction) -> Floats:
         """Bounds on ‖W‖_p for each g = 0, …, n and each order p of `ORDERS`.
 
-        Shape (n + 1, orders).
+        The result has the shape (n + 1, orders).
         """
         a = float(level)
         end, middle = self._norms_at(0), self._norms_at(0.5)

@@ -367,7 +367,7 @@ def _prove(bound: LowerBound) -> Fraction:
 
     Real noise X is rounded to the lattice of spacing h at random, with the mean unchanged. It stays
     private against lattice shifts; E|X| stays the same, and E X² rises by at most h²/4
-    (theory/noise.md §4).
+    (theory/noise.md §4). Raises CertificateRejected if the witness proves nothing of this kind.
     """
     witness, loss, scope = bound.witness, bound.loss, bound.scope
     epsilon, delta = bound.epsilon, bound.delta

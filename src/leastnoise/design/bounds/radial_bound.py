@@ -169,7 +169,7 @@ class RadialWitness:
     def values(self, epsilon: Fraction) -> Floats:
         """Lower bounds on r² + G(r), one float for all r in a cell, for each cell up to ρ + 1.
 
-        G is the function in `bound`.
+        G is the function in `bound`. Raises CertificateRejected if ε is too large.
         """
         self._check()
         if epsilon > _MOST_EPSILON:
@@ -314,7 +314,7 @@ class _Moved:
         )
 
     def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
-        """The argument T of F with F(T) = P(|rU + v| < e) for e < r, rounded once.
+        """The T for which the F of `Tail` has F(T) = P(|rU + v| < e), for e < r; rounded once.
 
         T = 1 + cos(U, v) at |rU + v| = e is (e² − (r − 1)²)/2r. The `boundary` e and `r` are in
         cells.
@@ -343,7 +343,7 @@ class _Moved:
         return square / (np.sqrt(self._omega**2 + square) + self._omega)
 
     def _chance_reached(self, cell: Wholes) -> Floats:
-        """The argument T of F with F(T) = P(|rU + v| < A_l(r)), for each level.
+        """The T for which the F of `Tail` has F(T) = P(|rU + v| < A_l(r)), for each level.
 
         T = 1 + cos(U, v) at |rU + v| = A_l(r) is (A_l(r)² − (r − 1)²)/2r. To avoid the cancellation
         of squares, the code multiplies A_l(r) + (r − 1) by A_l(r) − (r − 1) = (r − 1)(1 − ω)(1 + (1
@@ -359,9 +359,9 @@ class _Moved:
         return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
 
     def _chance_missed(self) -> Floats:
-        """The argument T of F with F(T) = P(|rU + v| < A_l(s)) at the end r = s + h of the cell.
+        """The T for which F(T) = P(|rU + v| < A_l(s)) at the end r = s + h of the cell.
 
-        It is rounded up to 0 if it is negative.
+        F is the F of `Tail`. A negative T is rounded up to 0.
         """
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)

@@ -262,7 +262,7 @@ def _price(
 ) -> int:
     """The price Σ_i m_i over all cells i, in integers.
 
-    Diag(m) dominates the matrix M of the vectors.
+    The matrix diag(m) dominates the matrix M of the vectors.
 
     M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). All pairs of cells with parents k and l
     have the same products. A cell's own vector has `extra` more at that cell.

@@ -124,7 +124,7 @@ def with_total(queries: CountingQueries) -> CountEllipse:
 
 
 def least_groups(sensitivity: Groups) -> Blocks:
-    """The ellipse of least total variance in each of several groups and its row count.
+    """The ellipse of least total variance for each group's queries and row count together.
 
     A replaced record may leave its group, which counts as two shifts by an added record. Or it
     stays in its group, and the row count is unchanged. With only one group, replacing a record
@@ -155,7 +155,8 @@ def _solve_ellipse(d: int, corners: NDArray[np.float64]) -> CountEllipse:
     """The ellipse of least total variance for d queries and the record count.
 
     Its form P is at most 1 at all `corners`, which are rows as `_corners` returns them. The total
-    variance to minimise is tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²).
+    variance to minimise is tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²). Raises
+    NotApplicable if the program wasn't solved.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second to import)
 

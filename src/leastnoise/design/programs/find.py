@@ -199,7 +199,10 @@ def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
 
 
 def optimal_radial(question: Question, *, effort: Effort) -> Noise:
-    """The law of the family `optimal-radial`; its gap can't be set: see `radial`."""
+    """The law of the family `optimal-radial`; see `radial`.
+
+    Raises InvalidArgument if a gap is set, since it isn't known during the search.
+    """
     if effort.gap is not None:
         raise InvalidArgument(
             name="gap",

@@ -97,7 +97,8 @@ def _choose_edges(staircase: SphericalStaircase) -> list[int]:
     """The edges, in units of 1/_CELLS: multiples of 1/m for some m, and the staircase's edges.
 
     With an edge x, every x + i for whole i is an edge, too. So the edges of two copies a shift of 1
-    apart coincide. They continue beyond the staircase's end.
+    apart coincide. They continue beyond the staircase's end. Raises NotApplicable if there would be
+    too many.
     """
     radius = staircase.radius
     end = math.ceil(radius * Fraction(5, 4)) + 2

@@ -47,7 +47,7 @@ def make_witness(solved: LatticeSolution) -> Witness:
 def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
     """Round the prices to integers of at most `most`.
 
-    Drop trailing zeros, but keep `least` prices.
+    Trailing zeros are dropped, but `least` prices are kept.
     """
     used = np.flatnonzero(prices).tolist()
     whole = [0] * max(least, used[-1] + 1 if used else 0)

@@ -246,10 +246,10 @@ def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) ->
     """The moments of a coordinate of `Counted`, given P, Q and their shape s'.
 
     `coordinate` has the moments within T₀ = `Counted.of`, given P₀, Q₀ and their shape s; P₀ and Q₀
-    are P and Q of T₀. For each s' there are two cases, with probabilities in proportion to
-    reached[s'] and passed[s']. In the first, P₀ = P and Q₀ = Q·Beta(t, 1), with s = s' and t = D' −
-    s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1), with s = s' − 1. D' is the dimension with
-    the row count.
+    are P and Q of T₀. For each s' there are two cases, with the weights reached[s'] and passed[s']
+    as their relative probabilities. In the first, P₀ = P and Q₀ = Q·Beta(t, 1), with s = s' and t =
+    D' − s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1), with s = s' − 1. D' is the dimension
+    with the row count.
     """
 
     def mix(moment: Balls, above: int, below: int) -> Balls:

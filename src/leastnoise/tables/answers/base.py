@@ -191,7 +191,7 @@ class TablePart(ABC):
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        """The accuracies that the spec asks for, each with the accuracy that the plan reaches."""
+        """The accuracies that the spec asks for, each beside the plan's accuracy; empty if none."""
         return ()
 
     @property
@@ -226,7 +226,10 @@ class TablePart(ABC):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """Each layout of numbers with noise, paired with the errors of its components."""
+        """Each layout of numbers with noise, paired with its components' errors.
+
+        Empty by default.
+        """
         return ()
 
     @property

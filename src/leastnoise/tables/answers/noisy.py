@@ -221,7 +221,10 @@ class NoisyPart(TablePart):
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        """Each accuracy that the spec asks for, beside the accuracy of the plan."""
+        """Each accuracy that the spec asks for, beside the accuracy of the plan.
+
+        Empty without any.
+        """
         if self.layout.accuracy is None:
             return ()
         only = wished_statistic(self.layout)

@@ -64,7 +64,7 @@ class Computed:
     def unit(self) -> str:
         """The source's column that stands after `over` in the expressions, the unit.
 
-        "" without any.
+        It is "" if no expression is over a unit.
         """
         return next((name for expression in self.expressions for name in units_of(expression)), "")
 

@@ -101,7 +101,10 @@ def subtract_days(end: Expression, start: Expression) -> Expression:
 
 
 def _completed(node: Parsed, read: Read) -> Expression:
-    """Read `date_sub(unit, start, end)`: the number of completed units from start to end."""
+    """Read `date_sub(unit, start, end)`: the number of completed units from start to end.
+
+    Raises ValueError for other arguments, such as timestamps.
+    """
     if len(node.expressions) != 3:
         raise ValueError("Expected date_sub('year', start, end).")
     unit = str(node.expressions[0].name).lower()

@@ -97,7 +97,10 @@ _TOO_LARGE = "The expression is too large: make columns of its parts in [derive]
 
 
 def parse_sql(text: str) -> Parsed:
-    """Parse the SQL of one expression or query; raises ValueError."""
+    """Parse the SQL of one expression or query.
+
+    Raises ValueError if it is malformed or too long.
+    """
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
     try:

@@ -56,7 +56,10 @@ Read = Callable[[object], Expression]
 
 
 def read_window(node: Parsed, read: Read) -> Expression:
-    """The expression of a function over a unit, whose parts `read` converts; raises ValueError."""
+    """Convert a function over the rows of a unit to an expression.
+
+    `read` converts its parts. Raises ValueError if the function or its arguments aren't allowed.
+    """
     function = node.this.this if isinstance(node.this, exp.IgnoreNulls) else node.this
     unit = _unit(node)
     word = _WORDS.get(type(function))
@@ -86,7 +89,7 @@ def read_window(node: Parsed, read: Read) -> Expression:
 
 
 def _unit(node: Parsed) -> UnitColumn:
-    """The unit of a window, which must be a column."""
+    """The unit of a window; raises ValueError unless it is a single column."""
     check_arguments(node, "this", "partition_by", "order", "spec", "alias", "over")
     given = [*(node.args.get("partition_by") or []), *filter(None, [node.args.get("alias")])]
     if not given:
@@ -104,7 +107,10 @@ def _unit(node: Parsed) -> UnitColumn:
 def _arguments(
     function: Parsed, word: str, read: Read
 ) -> tuple[Expression | None, tuple[Expression, ...]]:
-    """Split a function's arguments: its only value (or None), and the columns after `by =`."""
+    """Split a function's arguments: its only value (or None), and the columns after `by =`.
+
+    Raises ValueError if the function takes another number of values.
+    """
     check_arguments(function, "this", "expression", "expressions", "count", "big_int")
     listed = [function.this, *(function.args.get("expressions") or [])]
     listed += [function.args.get("expression"), function.args.get("count")]
@@ -134,7 +140,10 @@ def _keys(argument: Parsed) -> Sequence[Parsed]:
 
 
 def _order(node: Parsed, word: str, read: Read) -> tuple[tuple[Expression, ...], bool]:
-    """The columns after `order by`, and True if they are in descending order."""
+    """The columns after `order by`, and True if they are in descending order.
+
+    Raises ValueError for an order or frame that isn't supported.
+    """
     spec, order = node.args.get("spec"), node.args.get("order")
     whole = spec is not None and [spec.args.get(side) for side in _SIDES] == _ALL_ROWS
     if spec is not None and not whole:

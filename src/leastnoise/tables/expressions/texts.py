@@ -32,7 +32,7 @@ def _substring(node: Parsed, read: Read) -> Expression:
 
 
 def _end(node: Parsed, read: Read) -> Expression:
-    """The first or the last letters of a text."""
+    """Read `left(text, n)` or `right(text, n)`; raises ValueError unless n is a constant count."""
     word = "left" if isinstance(node, exp.Left) else "right"
     check_arguments(node, "this", "expression")
     text, count = as_type(read(node.this), ("text",), word), read(node.args["expression"])

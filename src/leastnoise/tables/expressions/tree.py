@@ -252,7 +252,7 @@ def as_stored(value: Expression) -> Expression:
 
 
 def read_day(text: str) -> date:
-    """Parse a date such as 2024-01-31; raises ValueError."""
+    """Parse a date such as 2024-01-31; raises ValueError for any other text."""
     with suppress(ValueError):
         if len(text) == len("2024-01-31"):  # Python also reads forms such as 20240131
             return date.fromisoformat(text)

@@ -33,7 +33,10 @@ _UTC = "UTC"
 
 
 def _at_time_zone(node: Parsed, read: Read) -> Expression:
-    """Convert an instant to a timestamp on a zone's clock, or a timestamp in UTC to an instant."""
+    """Convert an instant to a timestamp on a zone's clock, or a timestamp in UTC to an instant.
+
+    Raises ValueError for a zone that isn't a constant, and for a timestamp outside UTC.
+    """
     check_arguments(node, "this", "zone")
     value, zone = read(node.this), read(node.args["zone"])
     if not isinstance(zone, Constant) or not isinstance(zone.value, str):
@@ -99,7 +102,10 @@ def _read_zone(zone: str) -> ZoneInfo:
 
 
 def describe_zones(texts: Iterable[str]) -> list[str]:
-    """A sentence about the zones that expressions name, and the version of their database."""
+    """A sentence about the zones that expressions name, and about the version of their tables.
+
+    Empty if no expression names a zone.
+    """
     from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (it reads zones)
 
     nodes = (node for text in texts for node in walk(parse(text)))

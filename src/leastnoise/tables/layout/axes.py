@@ -32,7 +32,7 @@ class Axis(ABC):
     limit: ClassVar[str] = ""
     """A phrase for the limit of one unit, after the unit's name.
 
-    "" to use the bounding's phrase.
+    With "", the bounding's phrase is used.
     """
     adds_cells: ClassVar[bool] = False
     """True if each group is a sum of several cells."""
@@ -115,7 +115,7 @@ class Bins(Axis):
     def dropped(self) -> str:
         """A phrase for the values in no bin, such as "below 0 or missing".
 
-        "" if all are in a bin.
+        It is "" if all are in a bin.
         """
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []

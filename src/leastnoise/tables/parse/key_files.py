@@ -110,7 +110,10 @@ def _name_repeated(keys: Sequence[Key], file: str) -> str:
 
 
 def _check_levels(column: str, named: Any, file: str) -> list[str]:
-    """The columns to read from a file of keys with levels; the column of the keys is first."""
+    """The columns to read from a file of keys with levels; the column of the keys is first.
+
+    Raises ValueError for malformed names of levels, or a file that isn't a CSV.
+    """
     if not isinstance(named, list) or not named or not all(isinstance(name, str) for name in named):
         raise ValueError('Expected the names of columns in levels, such as ["state", "nation"].')
     if len({column, *named}) <= len(named):
@@ -121,7 +124,10 @@ def _check_levels(column: str, named: Any, file: str) -> list[str]:
 
 
 def _read_columns(content: bytes, declared: object, names: Sequence[str]) -> list[list[Key]]:
-    """Read columns of a CSV file: keys of the `declared` type, and the texts of their levels."""
+    """Read columns of a CSV file: keys of the `declared` type, and the texts of their levels.
+
+    Raises ValueError, with the number of the line, for malformed content.
+    """
     first, *lines = _split_lines(content, declared) or [""]
     heads = csv_lines.split(first)
     for column, name in enumerate(names):
@@ -143,7 +149,10 @@ def _read_columns(content: bytes, declared: object, names: Sequence[str]) -> lis
 
 
 def _read_text(content: bytes, declared: object, *, header: str | None) -> list[Key]:
-    """Read a key from each line; in a CSV file the first line is the `header`."""
+    """Read a key from each line; in a CSV file the first line is the `header`.
+
+    Raises ValueError if the first line isn't the header, or a line isn't a key.
+    """
     lines = _split_lines(content, declared)
     below = 0 if header is None else 1
     if header is not None and (not lines or csv_lines.split(lines[0]) != [header]):
@@ -158,7 +167,10 @@ def _read_text(content: bytes, declared: object, *, header: str | None) -> list[
 
 
 def _split_lines(content: bytes, declared: object) -> list[str]:
-    """The lines of a text file whose keys have the `declared` type."""
+    """The lines of a text file whose keys have the `declared` type.
+
+    Raises ValueError if the type is unknown, or if the file isn't UTF-8.
+    """
     if declared not in _KINDS:
         raise ValueError(
             'Expected the type of the column in data.types, one of "int", "text" and "bool": a '
@@ -174,7 +186,7 @@ def _split_lines(content: bytes, declared: object) -> list[str]:
 
 
 def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Key:
-    """Parse the key in a line, with `quotes` as in a CSV file."""
+    """Parse the key in a line, with `quotes` as in a CSV file; raises ValueError without a key."""
     if not line:
         raise ValueError(f"Line {number:,} is empty. Leave it out.")
     fields = csv_lines.split(line) if quotes else [line]
@@ -184,7 +196,7 @@ def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Ke
 
 
 def _parse_field(field: str, declared: object, number: int) -> Key:
-    """Parse the key in a field of a line."""
+    """Parse the key in a field of a line; raises ValueError if it has another type."""
     if len(field.encode()) > MAX_TEXT:
         raise ValueError(f"Line {number:,} has more than {MAX_TEXT:,} bytes, the most of a key.")
     key: Key | None = field
@@ -198,7 +210,10 @@ def _parse_field(field: str, declared: object, number: int) -> Key:
 
 
 def _read_parquet(content: bytes, declared: object) -> list[Key]:
-    """Read the keys of a Parquet file with a single column; its type in the file is used."""
+    """Read the keys of a Parquet file with a single column; its type in the file is used.
+
+    Raises ValueError for an unreadable file, several columns, or a NULL.
+    """
     try:
         with parquet_rows.open_rows(content) as rows:
             if len(rows.columns) != 1:

@@ -212,7 +212,7 @@ def _without_count(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _suggest_count(parsed: ParsedQuery) -> str:
-    """Sentences that suggest a count for a query of quantiles."""
+    """Sentences that suggest a count for a query of quantiles; "" without quantiles."""
     if not parsed.quantiles:
         return ""
     first, *others = parsed.query.statistics

@@ -90,7 +90,7 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse the TOML `text` into a dictionary, which may not be a spec; raises SpecError."""
+    """Parse `text` as TOML, which may not be a spec; raises SpecError if it isn't TOML."""
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
     if _has_long_names(text, 2 * DEEPEST):
         raise too_deep

@@ -50,7 +50,7 @@ def json_schema() -> dict[str, Any]:
 class _Draft7(GenerateJsonSchema):
     """Generate a schema of draft 7, without references and titles.
 
-    null is left out, since TOML doesn't have it.
+    It leaves out null, since TOML doesn't have it.
     """
 
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:

@@ -65,7 +65,10 @@ def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[s
 
 
 def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate the SQL of a query into keys, and add the `rest` of its keys."""
+    """Translate the SQL of a query into keys, and add the `rest` of its keys.
+
+    Raises ValueError if keys can't express the SQL.
+    """
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
     if beside := [name for name in _BESIDE if name in rest]:
@@ -127,7 +130,10 @@ def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
 
 
 def _group_nodes(query: exp.Select) -> list[exp.Expr]:
-    """The nodes of the GROUP BY clause."""
+    """The nodes of the GROUP BY clause; empty without it.
+
+    Raises ValueError for ROLLUP and so on.
+    """
     group = query.args.get("group")
     if group is None:
         return []
@@ -194,7 +200,10 @@ def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -
 
 
 def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
-    """The statistic for a count of rows, of rows with a value, or of units."""
+    """The statistic for a count of rows, of rows with a value, or of units.
+
+    Raises ValueError for a count of several columns, or of distinct values of another column.
+    """
     if node.expressions:
         text = language.quote(node)[:60]
         raise ValueError(f"{text!r} counts two columns: write a count for each of them.")
@@ -220,7 +229,10 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
 
 
 def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
-    """The statistic for a quantile, one of the public candidates; None for nodes of other kinds."""
+    """The statistic for a quantile, one of the public candidates; None for nodes of other kinds.
+
+    Raises ValueError for a malformed quantile.
+    """
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
         return None
@@ -242,7 +254,7 @@ def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
 
 
 def _spell(kind: str, name: str, more: str = "") -> str:
-    """The spelling of a statistic of a column, which must parse into the same column."""
+    """The spelling of a statistic of a column; raises ValueError for an impossible name."""
     text = f"{kind}({name}{more})"
     parsed = registry.parse(text)
     if [part.column for part in parsed.parts] != [name]:
@@ -276,7 +288,10 @@ def _refusal(node: exp.Expr) -> str:
 
 
 def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
-    """The query's `group_by` in the order of the SQL: keys, or names of columns that have keys."""
+    """The query's `group_by` in the order of the SQL: keys, or names of columns that have keys.
+
+    Raises ValueError if it names other columns than the SQL, or if a column has no keys.
+    """
     if given is not None:
         if not isinstance(given, dict) or set(given) != set(grouped):
             raise ValueError(f"Expected group_by with the same columns as the SQL: {grouped}.")

@@ -163,7 +163,10 @@ def _find_least(layout: SpecLayout, *, guess: float) -> Planned:
     met: dict[Fraction, Planned] = {}
 
     def excess(log_epsilon: float) -> float:
-        """ln(wish/error) for the worst error; ≥ 0 if all wishes are met."""
+        """ln(wish/error) for the worst error; ≥ 0 if all wishes are met.
+
+        Raises Refused if the largest ε that is tried doesn't meet all wishes.
+        """
         if log_epsilon < math.log(_SMALLEST):
             return -_FAR
         epsilon = Fraction(f"{_clip(math.exp(log_epsilon)):.{_DIGITS}g}")

@@ -110,7 +110,8 @@ def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
 
     Only parts to which the limit applies count. If these are only quantiles, half the 95 % bound on
     their errors in rows is used in place of std. The result affects only the quality of the choice,
-    not its privacy. It is rounded to six digits, so that the certificate stays short.
+    not its privacy. It is rounded to six digits, so that the certificate stays short. Raises
+    Refused if no error depends on the limit.
     """
 
     def is_limited(name: str) -> bool:

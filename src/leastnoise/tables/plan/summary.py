@@ -151,7 +151,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
 def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
     """Sentences about counts of persons, rows and values that limits or bounds leave out.
 
-    With `rest`, sentences about queries that count rows in no group.
+    With `rest`, sentences about queries that count rows in no group. Empty without such counts.
     """
     counting = [
         layout
@@ -219,7 +219,7 @@ def warn_mixed_years(spec: Spec) -> list[str]:
 
 
 def _clocks(spec: Spec) -> list[str]:
-    """A sentence with the version of the time zone data, if expressions name time zones."""
+    """A sentence with the version of the time zone data; empty if no expression names a zone."""
     filters = (spec.data.filter, *(query.filter for query in spec.query))
     texts = [*spec.derive.values(), *(text for text in filters if text is not None)]
     if not any("zone" in text.lower() for text in texts):

@@ -418,7 +418,10 @@ class ReleaseBuilder:
     def _with_statistic(
         self, kind: str, column: str, by: By, keys: Keys | None, *, more: str = "", **facts: Any
     ) -> ReleaseBuilder:
-        """Add a statistic of a column, with public `facts` about it."""
+        """Add a statistic of a column, with public `facts` about it.
+
+        Raises InvalidArgument if a needed fact, such as bounds, is missing.
+        """
         name = _validate.text(column, name="column")
         given = {key: value for key, value in facts.items() if value is not None}
         needed = "bounds" if "bounds" in facts else "candidates"

@@ -107,7 +107,7 @@ def report_write_errors(path: Path) -> Iterator[None]:
 
 
 def sync_files(folder: Path) -> None:
-    """Flush the folder and its files to the disk; raises OSError."""
+    """Flush the folder and its files to the disk; raises OSError if the disk fails."""
     for file in folder.iterdir():
         _files.sync(file)
     _files.sync(folder)
@@ -124,7 +124,10 @@ def _publish(working: Path, path: Path) -> None:
 
 @contextmanager
 def _create_beside(path: Path) -> Iterator[Path]:
-    """Yield a new folder beside `path`; it is removed on leaving unless it was renamed."""
+    """Yield a new folder beside `path`; it is removed on leaving unless it was renamed.
+
+    Raises InvalidInput if it can't be created.
+    """
     attempts = itertools.count()
 
     def create() -> Path:

@@ -73,7 +73,7 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
 
 
 def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
-    """Write plan, certificate and spec without a check; raises OSError."""
+    """Write plan, certificate and spec without a check; raises OSError if the disk fails."""
     texts = {
         output.PLAN: plan.to_json(),
         output.CERTIFICATE: certificate.to_json(),

@@ -244,7 +244,7 @@ class Release:
         """The spec with its ε, and its plan; computed once, since they depend on the spec alone.
 
         For a series that has begun, this is the plan that was charged, unless the spec asks for the
-        least ε.
+        least ε. Raises SpecError if a column's bounds are found but not used.
         """
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
@@ -328,8 +328,9 @@ class Release:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
         Without a series, every call is another release: it draws fresh noise and spends the whole
-        budget again. A ledger is charged before a row is read, even if the release then fails. The
-        first release of a series is charged for all; each has a directory of its own.
+        budget again. A ledger is charged before a row is read, even if the release then fails. In a
+        series, the first release is charged for all releases; each release has a directory of its
+        own.
 
         Args:
             progress: Called with each stage in words, never with a number of rows.

@@ -262,14 +262,17 @@ class SeriesRelease:
         return tables, after, entry, start.digest
 
     def _restore(self, step: Step) -> _Drawn:
-        """Restore the release that was already drawn and entered."""
+        """Restore the tables and the state of a release that was already drawn and recorded."""
         state, begun = step.state, self.standing.begun
         if state is None or begun is None:
             raise TypeError("a release that is finished was drawn")
         return _restored(self.plan, state), state, begun.entry, begun.before
 
     def _begin(self) -> State:
-        """Write the state before the first release, then charge the ledger for the series."""
+        """Write the state file for the first release, then charge the ledger for the whole series.
+
+        Returns the state.
+        """
         self.tell("Charging the ledger")
         plan, standing = self.plan, self.standing
         state = State.begin(

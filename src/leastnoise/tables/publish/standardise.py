@@ -102,7 +102,10 @@ def standardise_rates(
 
 
 def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Ratio, Ingredients]:
-    """Find the only ratio of a query. Returns its part, the ratio and the ratio's ingredients."""
+    """Find the only ratio of a query. Returns its part, the ratio and the ratio's ingredients.
+
+    Raises InvalidArgument unless there is one ratio, and Refused if rates don't follow from it.
+    """
     ratios = [
         (part, statistic, ingredients)
         for part in parts
@@ -145,7 +148,10 @@ def _find_parts(
 
 
 def _read_weights(given: Mapping[str, Any], layout: Layout) -> tuple[int, Floats]:
-    """The index of the weighted column among the query's axes, and its weights."""
+    """The index of the weighted column among the query's axes, and its weights.
+
+    Raises InvalidArgument for another column, or malformed weights.
+    """
     columns = [axis.column for axis in layout.axes]
     if len(given) != 1 or next(iter(given)) not in columns:
         raise InvalidArgument(

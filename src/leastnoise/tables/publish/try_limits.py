@@ -83,7 +83,7 @@ class Trials:
 
 
 def key_of(name: str) -> str:
-    """The key of a spec that has the limit `name`; raises InvalidArgument."""
+    """The key of a spec that has the limit `name`; raises InvalidArgument for other names."""
     if name in LIMITS:
         return f"contribution.{name}"
     if name.startswith(_BOUNDS) and name != _BOUNDS:
@@ -190,7 +190,10 @@ def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 
 
 def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
-    """A spec without limits that drop rows, and with bounds that hold every value of the file."""
+    """A spec without limits that drop rows, and with bounds that hold every value of the file.
+
+    Raises Refused if a person has too many rows.
+    """
     changed = copy.deepcopy(raw)
     unused = {"clipping", "rest", "clamp", "round", "contribution"}
     changed["query"] = [

@@ -205,7 +205,10 @@ def _csv_rows(text: str) -> Iterator[list[str]]:
 
 
 def _quoted_row(text: str, start: int) -> tuple[list[str], int]:
-    """The fields of the row that begins at `start`, and the start of the next row."""
+    """The fields of the row that begins at `start`, and the start of the next row.
+
+    Raises ValueError for a quote within an unquoted field.
+    """
     fields: list[str] = []
     while match := _CSV_FIELD.match(text, start):
         quoted, plain, end = match.groups()

@@ -117,7 +117,7 @@ class ExactTotals:
         return vector
 
     def vectors(self, layouts: Sequence[Layout]) -> list[NDArray[np.int64]]:
-        """The exact integers of several queries; all read the source in one opening."""
+        """The exact integers of several queries; the source is opened once for all of them."""
         if not layouts:
             return []
         names = dict.fromkeys(layout.name for layout in layouts)

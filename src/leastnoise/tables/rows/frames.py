@@ -160,6 +160,7 @@ class Frame(Input):
         """Pairs of a column's name and DuckDB's name of its type.
 
         If DuckDB can't read a column, it has a `StoredColumn` with the reason in place of the type.
+        Raises SourceError if the schema can't be read.
         """
         try:
             fields = list(arrow_values.schema_of(self._schema))
@@ -195,7 +196,10 @@ class Frame(Input):
         yield rows.without_rows() if rehearsed else rows
 
     def _readable(self, positions: Collection[int], *, rehearsed: bool) -> object:
-        """The object that DuckDB reads; no row of the columns at `positions` makes it fail."""
+        """The object for DuckDB to read, in which no row of the used columns makes DuckDB fail.
+
+        The used columns are at `positions`. If `rehearsed`, the object has no rows.
+        """
         if rehearsed:
             return arrow_values.empty_table(self._schema, positions)
         return arrow_values.CheckedStream(self._rows, positions)

@@ -129,7 +129,7 @@ _A_FRAME = (
 
 
 def refuse_columns(data: object, source: object) -> None:
-    """Raise SpecError if the data, or their source, are a dict of columns."""
+    """Raise SpecError if the data, or their source, are a dict of columns, which can't be read."""
     for key, given in (("data", data), ("data.source", source)):
         if _is_of_columns(given):
             raise SpecError([(key, _A_FRAME)])
@@ -274,7 +274,10 @@ def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) 
 
 
 def _hint(data: Data, rows: Input | SparkRows, names: Iterable[str]) -> str:
-    """Advice about a CSV whose header seems wrong. Names in a header are not private data."""
+    """Advice about a CSV whose header seems wrong; "" for other sources.
+
+    Advice may depend on the names in the header, which are not private data.
+    """
     if rows.typed or data.table is not None or data.header is not None:
         return ""
     for delimiter in DELIMITERS:

@@ -199,7 +199,7 @@ def _columns(columns: Mapping[str, StoredColumn], *, typed: bool) -> str:
 
 
 def _key(name: str) -> str:
-    """Write a name as a TOML key, without line breaks and invisible letters."""
+    """Write a name as a TOML key, with escapes for line breaks and invisible letters."""
     written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
     return "".join(
         letter if _words.is_seen(letter) else f"\\U{ord(letter):08x}" for letter in written

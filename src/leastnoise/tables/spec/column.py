@@ -95,7 +95,10 @@ class Grid(Section):
         return tuple(self.first + width * Fraction(index, last) for index in range(last + 1))
 
     def _factor(self, part: Fraction) -> Fraction:
-        """The number from·(to/from)^part, rounded in balls to six digits, alike on all machines."""
+        """The number from·(to/from)^part, rounded in balls to six digits, alike on all machines.
+
+        Raises ValueError if it is too close to call which six digits are nearest.
+        """
         with precision(AMPLE_BITS):
             exactly = ball(self.first) * (ball(self.last / self.first).log() * ball(part)).exp()
             digits = (exactly.log() / arb(10).log()).mid().floor().unique_fmpz()

@@ -204,7 +204,10 @@ def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
 
 
 def _meant(allowed: str, value: object) -> str:
-    """A hint at the `allowed` text that was probably meant, to end a message."""
+    """A hint at the `allowed` text that was probably meant, to end a message.
+
+    It is "" if nothing similar is known.
+    """
     if not isinstance(value, str):
         return ""
     choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]

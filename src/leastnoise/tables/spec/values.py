@@ -66,7 +66,7 @@ def _number(value: Any) -> Fraction:
 
 
 def read_epsilon(value: Any) -> Epsilon:
-    """Read ε as an exact number, or LEAST; raises ValueError."""
+    """Read ε as an exact number, or LEAST; raises ValueError if it is malformed or out of range."""
     if isinstance(value, str) and value == LEAST:
         return LEAST
     # Check ε and δ each with a valid partner, so that both can be reported at once.
@@ -74,12 +74,12 @@ def read_epsilon(value: Any) -> Epsilon:
 
 
 def read_delta(value: Any) -> Fraction:
-    """Read δ as an exact number; raises ValueError."""
+    """Read δ as an exact number; raises ValueError if it is malformed or out of range."""
     return Budget(epsilon=1, delta=value).delta
 
 
 def read_rho(value: Any) -> Fraction:
-    """Read ρ as an exact number; raises ValueError."""
+    """Read ρ as an exact number; raises ValueError if it is malformed or out of range."""
     rho = exact(value, name="rho")
     if not 0 < rho <= MAX_RHO:
         raise ValueError(f"Expected 0 < rho <= {MAX_RHO:,}, got {decimal_text(rho)}.")

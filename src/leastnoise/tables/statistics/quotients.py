@@ -258,7 +258,7 @@ class Quotient(Statistic):
     ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """The smallest and largest possible `_low` for each value and `_std`.
 
-        Then the same for `_high`.
+        The second pair is the same for `_high`.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         ratio = (value - middle) / scale

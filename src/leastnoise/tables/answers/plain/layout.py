@@ -65,7 +65,7 @@ def _of_part(
     """The alternative layouts of one part, for the statistics at these `places` in the query.
 
     `asked` has, for each statistic of the query, the integers it needs. The layouts differ in how
-    they bound a unit.
+    they bound a unit. Raises LayoutError if no bounding fits, or for too many coordinates.
     """
     statistics = tuple(asked[index][0] for index in places)
 

@@ -62,7 +62,7 @@ class QuantileKind(ABC):
     def count_of(self, spec: Spec, query: Query) -> Count | None:
         """The statistic for a tree's total, if totals decide which groups are published.
 
-        Else None.
+        It is None if no total decides.
         """
         return tree_count(spec, query)
 
@@ -131,7 +131,7 @@ class QuantilesByChance(QuantileKind):
         return ByChance
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Bound the rows of a unit in all groups together."""
+        """Bound the rows of a unit in all groups together; raises LayoutError if no limit does."""
         if counted.by_row:
             return counted
         groups = counted.axes[:-1]
@@ -190,7 +190,10 @@ class QuantilesOfUnlisted(QuantileKind):
         return Count(column=next(iter(quantiles_by_column(query))))
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Bound the number of a unit's groups, and of its rows in each group."""
+        """Bound a unit's groups, and its rows in each group.
+
+        Raises LayoutError if no limit does.
+        """
         _check_counts(counted)
         if counted.by_row:
             return replace(counted, bounding=InUnlistedGroups(groups=1, per_group=1))

@@ -120,7 +120,10 @@ class Selection(OfOneQuery):
         yield Offer(index=self.query.index, claims=claims, known=tuple(known))
 
     def _find_selection(self) -> SelectionCertificate:
-        """The certificate of the selection in one release, which follows from the spec alone."""
+        """The certificate of the selection in one release, which follows from the spec alone.
+
+        Raises Refused if the query's share of ε is too small.
+        """
         layout = self.layout
         try:
             return SelectionCertificate.best(

@@ -68,7 +68,8 @@ class SelectionQueries(QueryKind):
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layouts of the counts of the selected groups, one for each way to bound a person.
 
-        The rows of these layouts are the selected groups; `candidates_of` gives all groups.
+        The rows of these layouts are the selected groups; `candidates_of` gives all groups. Raises
+        LayoutError unless `top` is below the number of groups, or for too many groups.
         """
         if query.top is None:
             raise ValueError("the checks of the spec come first")

@@ -134,7 +134,10 @@ class Cumulative(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """The levels of the groups' trees, the bins last, as described in `TreeSums.nodes`."""
+        """For each level of the groups' trees, its table's name (or None) and each cell's node.
+
+        The bins are the last level: see `TreeSums.nodes`.
+        """
         branches = self.noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
         bins, groups = np.arange(self.bins), np.arange(self.groups)[:, None]

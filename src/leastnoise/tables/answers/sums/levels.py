@@ -107,7 +107,10 @@ class Levels(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """The levels of the tree, the keys last, as described in `TreeSums.nodes`."""
+        """For each level of the tree, its table's name (or None) and each cell's node.
+
+        The keys are the last level: see `TreeSums.nodes`.
+        """
         tree = key_tree(self.cells)
         root = [(None, np.zeros(self.cells.cells, dtype=np.int64))]
         names = [layout.name for layout in reversed(self.layouts)]

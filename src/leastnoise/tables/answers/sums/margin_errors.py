@@ -138,7 +138,10 @@ def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
 
 
 def _list_steps(margins: Margins, number: Component) -> list[float]:
-    """The steps of the rounding grids whose roundings add up in one `number` of a cell."""
+    """The steps of the rounding grids whose roundings add up in one `number` of a cell.
+
+    Empty if nothing is rounded.
+    """
     if margins.is_whole:
         return []
     index, _ = places_of(margins.cells, number)

@@ -411,7 +411,10 @@ class MarginQueries(QueryKind):
         yield from _other_problems(parsed, key)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the cells, which lists the published tables as its `margins`."""
+        """The layout of the cells, which lists the published tables as its `margins`.
+
+        Raises LayoutError if there are too many tables or cells, or no bounding fits.
+        """
         statistics, needs = zip(*asked.values(), strict=True)
         components = tuple(dict.fromkeys(component for need in needs for component in need))
         whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")

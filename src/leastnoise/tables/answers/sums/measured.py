@@ -156,7 +156,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
 def find_gaussian_tables(cells: Layout, budget: Budget, *, releases: int) -> Claims:
     """Find and prove Gaussian noise of each measured table, or of its contrasts.
 
-    The result is as in `find_measured`.
+    The result is as in `find_measured`. Raises Refused if no such noise is proved.
     """
     offers = _list_offers(cells, budget, releases, pure=False)
     _, search, shares = min((offer for offer in offers if offer[1] is not _pure), key=itemgetter(0))

@@ -47,7 +47,7 @@ class NestedStrategy:
     def information(self) -> Floats:
         """The inverse variance of the noise in each possible table.
 
-        0 if the table isn't measured.
+        It is 0 if the table isn't measured.
         """
         information = np.zeros(len(self.nested.every))
         for table, claim in self.measured.items():

@@ -1,4 +1,4 @@
-"""Noise for the counts of a series and their running totals: one draw, revealed over time.
+"""Noise for the counts of a series and their running totals: one draw for a whole series.
 
 Each cell has a tree of noise whose leaves are the releases. The noise of a release is the next leaf
 of each tree. It is drawn conditionally on the partial sums of the tree's noise, which the previous

@@ -99,7 +99,7 @@ def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
 
     The number that decides on publication counts each unit once. If it counted rows, hiding a unit
     with many rows would take as much noise as hiding many units. If the spec doesn't ask for this
-    number, it is summed all the same.
+    number, it is summed all the same. Raises LayoutError if no limit bounds a person.
     """
     by_row, rows = spec.privacy.by_row, Component(kind="count")
     bounding: InUnlistedGroups | str = InUnlistedGroups(groups=1, per_group=1)

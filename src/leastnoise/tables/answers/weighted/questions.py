@@ -220,7 +220,7 @@ def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSum
 
 
 def _weight(field: str) -> Fraction:
-    """The weight in a field; 1 for an empty field."""
+    """The weight in a field; 1 for an empty field. Raises ValueError for any other text."""
     try:
         weight = exact(field or "1", name=WEIGHT)
     except InvalidArgument:
@@ -297,7 +297,7 @@ def _field(fields: Sequence[str], index: int | None) -> str:
 def _places(
     known: Mapping[tuple[type[Key], Key], int], kinds: Sequence[type[Key]], field: str
 ) -> Sequence[int]:
-    """The index of a key, or all indices for an empty field."""
+    """The index of a key, or all indices for an empty field; raises ValueError for other fields."""
     if not field:
         return range(len(known))
     for kind in kinds:

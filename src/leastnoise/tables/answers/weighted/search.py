@@ -91,7 +91,10 @@ def is_alike(certificate: Certificate) -> bool:
 def _prove(
     cells: Layout, sums: MergedSums, attempt: Attempt, *, budget: Budget, releases: int
 ) -> Certificate:
-    """Find and prove noise of the attempt's family, in the cells or in sums of its strategy."""
+    """Find and prove noise of the attempt's family, in the cells or in sums of its strategy.
+
+    Raises Refused if no noise is proved, or if it differs between cells.
+    """
     strategy = attempt.strategy
     question = Question(
         budget=budget,

@@ -168,7 +168,7 @@ class SqliteTable(Input):
         return connection
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
-        """The columns in the schema."""
+        """The columns in the schema; raises SourceError without the table, or for another file."""
         del connection
         try:
             with closing(self._connect()) as file:
@@ -182,7 +182,10 @@ class SqliteTable(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Yield the used columns, copied to a table that DuckDB may spill to the disk."""
+        """Yield the used columns, copied to a table that DuckDB may spill to the disk.
+
+        Raises OSError if the file is damaged.
+        """
         connection = reading.connection
         columns = {name: f"c{at}" for at, name in enumerate(reading.used)}
         listed = ", ".join(f"{column} VARCHAR" for column in columns.values()) or "nothing VARCHAR"

@@ -92,7 +92,10 @@ def list_columns(source: Input) -> list[tuple[str, StoredColumn]]:
 
 
 def _rehearse(source: Input) -> None:
-    """Try to create what `open_engine` needs in the temporary folder, before it matters."""
+    """Try to create what `open_engine` needs in the temporary folder, before any charge.
+
+    Raises SourceError if it can't be created.
+    """
     try:
         with spill.folder() as folder:
             source.rehearse(folder)

@@ -77,7 +77,10 @@ def find_files(
 
 
 def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
-    """The files that one text of the source names, in order, each with its partition keys."""
+    """The files that one text of the source names, in order, each with its partition keys.
+
+    Keys are empty except in partitioned folders. Raises SourceError if there is no file.
+    """
     path = folder / text
     # os.path, because a Path raises for a NUL or a name that is too long.
     if os.path.isfile(path):
@@ -153,7 +156,10 @@ def _split_pattern(text: str) -> tuple[Path, list[str]]:
 
 
 def _partition_keys(inner: Path) -> dict[str, str | None]:
-    """The keys in the names of folders such as `year=2026`; None for NULL or invalid UTF-8."""
+    """The keys in the names of folders such as `year=2026`; None for NULL or invalid UTF-8.
+
+    Raises SourceError if a key has no valid name, or occurs twice.
+    """
     keys: dict[str, str | None] = {}
     for part in inner.parts:
         name, equals, value = part.partition("=")

@@ -82,7 +82,10 @@ class PostgresTable(Input):
 
     @property
     def _kinds(self) -> dict[str, str]:
-        """The names of the columns' types in PostgreSQL, queried once."""
+        """The names of the columns' types in PostgreSQL; raises SourceError without the table.
+
+        The server is queried once.
+        """
         if self._found is None:
             with self._connect() as cursor:
                 cursor.execute("SELECT current_setting('server_encoding')")
@@ -133,7 +136,10 @@ class PostgresTable(Input):
 
     @contextmanager
     def _connect(self) -> Iterator[Any]:
-        """Yield a cursor in a transaction that is rolled back; errors quote no data."""
+        """Yield a cursor in a transaction that is rolled back; errors quote no data.
+
+        Raises SourceError if the driver is missing, or the server can't be reached.
+        """
         try:
             from adbc_driver_manager import Error  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
             from adbc_driver_postgresql import dbapi  # noqa: PLC0415  # pyright: ignore[reportMissingImports]

@@ -50,7 +50,10 @@ class Sheet(Input):
 
     @contextmanager
     def _open(self) -> Iterator[Iterator[tuple[Any, ...]]]:
-        """Yield the rows of the sheet, each as a tuple of cells."""
+        """Yield the rows of the sheet, each as a tuple of cells.
+
+        Raises SourceError for an unreadable workbook, MissingLibrary without openpyxl.
+        """
         try:
             from openpyxl import load_workbook  # noqa: PLC0415  # of an extra
         except ImportError:
@@ -65,7 +68,10 @@ class Sheet(Input):
                 yield self._choose(book).iter_rows()
 
     def _choose(self, book: Any) -> Any:
-        """The sheet to read of an open workbook. Its stated size, which may be wrong, is reset."""
+        """The sheet to read of an open workbook. Its stated size, which may be wrong, is reset.
+
+        Raises SourceError without such a sheet, or for several sheets without a name.
+        """
         sheets = {sheet.title: sheet for sheet in book.worksheets}
         if self.sheet is None and len(sheets) != 1:
             names = ", ".join(map(repr, sheets))
@@ -84,7 +90,10 @@ class Sheet(Input):
         return [(name, StoredColumn(sql="", kind="VARCHAR")) for name in self._names() if name]
 
     def _names(self) -> list[str]:
-        """The texts of the first row; "" for a column without a name."""
+        """The texts of the first row; "" for a column without a name.
+
+        Raises SourceError if the row is unreadable or empty.
+        """
         with self._open() as rows:
             try:
                 names = [_text_of(cell) or "" for cell in next(rows, ())]
@@ -96,7 +105,7 @@ class Sheet(Input):
 
     @contextmanager
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
-        """Yield the used columns, copied to a table that DuckDB may spill."""
+        """Yield the used columns, copied to a table that DuckDB may spill to the disk."""
         places = {name: at for at, name in enumerate(self._names()) if name in reading.used}
         columns = {
             name: ("VARCHAR", stored_column(f"c{at}", "VARCHAR")) for at, name in enumerate(places)
@@ -105,7 +114,10 @@ class Sheet(Input):
         yield copy_chunks(reading, columns, chunks)
 
     def _chunks(self, places: list[int]) -> Iterator[list[tuple[Any, ...]]]:
-        """The texts of the columns at these positions, in chunks of rows without the header."""
+        """Yield the texts of the columns at these positions, in chunks of rows without the header.
+
+        Raises OSError for a damaged workbook.
+        """
         with self._open() as rows:
             next(rows, None)
             while True:

@@ -173,7 +173,10 @@ class StatisticalFile(Input):
         )
 
     def _variables(self) -> tuple[list[_Variable], str]:
-        """The variables and the file's encoding, from its metadata."""
+        """The variables and the file's encoding, from its metadata.
+
+        Raises SourceError if the metadata can't be read.
+        """
         try:
             given = None if self.encoding is None else _ICONV[self.encoding]
             _, about = self._read(metadataonly=True, encoding=given)

@@ -134,7 +134,10 @@ def _check_answers(address: str) -> None:
 
 
 def _rows_of_files(session: Any, rows: Input) -> SparkRows:
-    """The rows of files that both this machine and Spark see, after comparing their columns."""
+    """The rows of files that both this machine and Spark see, after comparing their columns.
+
+    Raises SourceError for files that aren't Parquet, and for too many partitions.
+    """
     parts = rows.parts if isinstance(rows, SeveralFiles) else (FilePart(file=rows),)
     files = [part.file for part in parts if isinstance(part.file, ParquetFile)]
     if len(files) < len(parts):
