@@ -164,12 +164,14 @@ def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:
     text = f"{error(releases, true):,.4g}"
     if question == "postcodes":
         text += f" ({np.mean([len(release) for release in releases]):.0f} published)"
+    if len(releases) < RUNS:
+        text += f" ({len(releases)} releases)"
     return text
 
 
 def main() -> None:
     """Print one line per question."""
-    print(f"Python {platform.python_version()}; {RUNS} releases each.")
+    print(f"Python {platform.python_version()}; {RUNS} releases each, or as many as stated.")
     with tempfile.TemporaryDirectory() as folder:
         true = true_answers(*write(Path(folder)))
         answers, names = ask_all(LIBRARIES, Path(folder) / "persons.parquet")

@@ -26,7 +26,7 @@ from benchmarks.side_by_side.everyday import Answers, error
 from benchmarks.timing import print_rows
 
 RUNS = 10
-PERSONS, ITEMS, TOP = 5_000, 2_000, 10
+PERSONS, ITEMS, TOP, DAYS = 5_000, 2_000, 10, 365
 LARGEST = 14
 """The number of largest codes whose medians are compared: each library publishes other codes."""
 LIBRARIES = (
@@ -51,14 +51,20 @@ QUESTIONS = {
     "again": "Persons with two emergencies or more",
     "top": "Ten commonest of 2,000 items, any number a person: recall",
     "medians": "Median cost of the 14 largest codes, which nobody listed",
+    "logs": "Geometric mean of cost",
+    "hours": "Persons by hour of their arrival",
+    "running": "Running totals of visits over 365 days, at most 12 a person",
     "rho": "Count by region and sex, ρ = 0.1",
 }
 WITHOUT_ERRORS = {
-    "Small cells suppressed, with totals that add up": "howto/margins.md",
-    "Workbook with intervals and notes; SDMX-CSV": "howto/workbooks.md",
-    "Rows from files of SPSS, Stata and SAS, with labels": "howto/statistical-files.md",
+    "Intervals of correlations and standardised rates": ("howto/spread-and-ratios.md", ""),
+    "Small cells suppressed, with totals that add up": ("howto/margins.md", ""),
+    "Workbook with intervals and notes; SDMX-CSV": ("howto/workbooks.md", ""),
+    "Rows from files of SPSS, Stata and SAS, with labels": ("howto/statistical-files.md", ""),
+    "From R": ("howto/r.md", "its package for R"),
+    "A page in the browser for a first release": ("howto/design.md", "DP Wizard"),
 }
-"""Features of leastnoise only, for which no error is measured, and their pages in docs/."""
+"""Features for which no error is measured: the page in docs/, and what OpenDP has."""
 
 
 def write(folder: Path) -> dict[str, pd.DataFrame]:
@@ -81,10 +87,15 @@ def write(folder: Path) -> dict[str, pd.DataFrame]:
             "emergency": (draw.random(len(who)) < 0.3).astype(int),
         }
     )
+    later = np.random.default_rng(20261129)
+    visits["day"] = later.integers(0, DAYS, len(visits))
     code = draw.zipf(1.3, PERSONS) % 300
     cost = np.clip(np.round(np.exp(draw.normal(4.5 + 0.01 * (code % 40), 0.6))), 0, 1_000)
     codes = [f"C{value:03d}" for value in code.tolist()]
     costs = pd.DataFrame({"person": np.arange(PERSONS), "code": codes, "cost": cost})
+    costs["seen"] = pd.Timestamp(2026, 1, 1) + pd.to_timedelta(
+        later.integers(0, 24 * 60 * DAYS, PERSONS), unit="min"
+    )
     sizes = np.rint(378 * (np.arange(1, ITEMS + 1) / TOP) ** -0.9).astype(int).tolist()
     items = pd.DataFrame(
         [
@@ -122,6 +133,9 @@ def true_answers(tables: dict[str, pd.DataFrame]) -> dict[str, Answers]:
         "again": pd.Series({"n": (emergencies >= 2).sum()}),
         "top": largest,
         "medians": tables["costs"].groupby("code")["cost"].median()[codes],
+        "logs": pd.Series({"mean": np.exp(np.log(tables["costs"]["cost"]).mean())}),
+        "hours": tables["costs"].groupby(tables["costs"]["seen"].dt.hour).size(),
+        "running": tables["visits"]["day"].value_counts().sort_index().cumsum(),
         "rho": cells,
     }
     return {
@@ -153,8 +167,9 @@ def main() -> None:
         (words, *(in_words(name, given.get(name), true[name]) for given in answers.values()))
         for name, words in QUESTIONS.items()
     ]
-    for words, page in WITHOUT_ERRORS.items():
-        rows.append((words, *(page if name == "leastnoise" else "–" for name in answers)))
+    for words, features in WITHOUT_ERRORS.items():
+        by_library = dict(zip(("leastnoise", "OpenDP"), features, strict=True))
+        rows.append((words, *(by_library.get(name) or "–" for name in answers)))
     print_rows(
         f"Root mean square errors of what offices ask, {PERSONS:,} persons",
         ("question", *names),

@@ -1,8 +1,9 @@
-"""leastnoise: seven questions of an office; persons and medicines come from one release.
+"""leastnoise: ten questions of an office; persons and medicines come from one release.
 
 Medians have two thirds of ε, as with OpenDP, and the keys of their groups have the rest.
 """
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,30 @@ releases = {
         privacy={"unit": "row", "delta": "1e-6"},
         columns={"cost": {"candidates": {"from": 0, "to": 1_000, "step": 10}}},
     ),
+    "logs": release(
+        "costs",
+        {"name": "logs", "statistics": ["mean(log_cost)"]},
+        privacy={"unit": "row"},
+        derive={"log_cost": "ln(cost)"},
+        columns={"log_cost": {"bounds": [0, 7]}},
+    ),
+    "hours": release(
+        "costs",
+        {"name": "hours", "statistics": ["count"], "group_by": {"hour": list(range(24))}},
+        privacy={"unit": "row"},
+        derive={"hour": "hour(seen)"},
+    ),
+    "running": ln.Release(
+        data={"source": str(folder / "visits.parquet")},
+        privacy={"unit": "person", "epsilon": 1},
+        contribution={"max_rows": 12},
+        query=[
+            {
+                "name": "running",
+                "histogram": {"column": "day", "edges": list(range(366)), "cumulative": True},
+            }
+        ],
+    ),
     "rho": ln.Release(
         data={"source": str(folder / "persons.parquet")},
         privacy={"unit": "row", "rho": "0.1", "delta": "1e-6"},
@@ -77,8 +102,14 @@ from benchmarks.side_by_side.report import report_answers
 
 
 def answers(question: str) -> dict[str, float]:
-    columns = releases[question].run().tables[question].columns
-    keys = [key for key in ("region", "sex", "medicine", "month", "item", "code") if key in columns]
+    tables = releases[question].run().tables
+    columns = tables["running_cumulative" if question == "running" else question].columns
+    if question == "logs":
+        return {"mean": math.exp(columns["mean_log_cost"][0])}
+    if question == "running":
+        return {str(day): value for day, value in enumerate(columns["count"])}
+    parts = ("region", "sex", "medicine", "month", "item", "code", "hour")
+    keys = [key for key in parts if key in columns]
     value = next(name for name in ("count_units", "median_cost", "count") if name in columns)
     if not keys:
         return {"n": columns[value][0]}

@@ -1,9 +1,11 @@
-"""PipelineDP: four questions of an office, by its engine on the local backend, with Laplace noise.
+"""PipelineDP: six questions of an office, by its engine on the local backend, with Laplace noise.
 
 Persons and medicines are two aggregations, which share ε evenly. The limit on months takes a tenth
-of ε. PipelineDP has no values computed over a person's rows, no top ten, and no budget in ρ.
+of ε. PipelineDP has no values computed over a person's rows, no top ten, no running totals, and no
+budget in ρ. Its extractors of groups and values are functions, which take hours and logarithms.
 """
 
+import math
 import sys
 from itertools import product
 from pathlib import Path
@@ -112,7 +114,41 @@ def medians():
     return dict(counts)
 
 
-questions = {"persons": persons, "medicines": taken, "months": visited, "medians": medians}
+def logs():
+    ((_, mean),) = aggregate(
+        "costs",
+        lambda _: "all",
+        metric=pdp.Metrics.MEAN,
+        groups=["all"],
+        most=1,
+        epsilon=1,
+        min_value=0,
+        max_value=7,
+        value=lambda row: math.log(row.cost),
+    )
+    return {"mean": math.exp(mean)}
+
+
+def hours():
+    counts = aggregate(
+        "costs",
+        lambda row: row.seen.hour,
+        metric=persons_of,
+        groups=[*range(24)],
+        most=1,
+        epsilon=1,
+    )
+    return {str(hour): value for hour, value in counts}
+
+
+questions = {
+    "persons": persons,
+    "medicines": taken,
+    "months": visited,
+    "medians": medians,
+    "logs": logs,
+    "hours": hours,
+}
 
 # What follows is the benchmark's own.
 
