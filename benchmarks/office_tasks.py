@@ -354,7 +354,9 @@ PAGES = {
     "a cross-table with totals that add up, whole and not below 0": (
         f"{_PEOPLE}#How do region and sex go together, with totals that add up?"
     ),
-    "multiples of 5, small groups left out": f"{_PEOPLE}#How do I publish multiples of 5?",
+    "multiples of 5, small groups left out": (
+        f"{_PEOPLE}#How do I publish multiples of 5, and leave out small groups?"
+    ),
     "persons who meet several conditions": (
         f"{_PEOPLE}#How many people meet each of several conditions?"
     ),

@@ -55,7 +55,7 @@ def folder(tmp_path: Path, cookbook: Path, monkeypatch: pytest.MonkeyPatch) -> P
     (tmp_path / "spec.toml").write_text(blocks[0])
     (tmp_path / "visits.csv").write_text(ROWS)
     pages = ("README.md", "docs/new-family.md", "docs/tutorial.md")
-    for page in (*pages, "docs/howto/series.md", "docs/howto/register.md", "docs/howto/zcdp.md"):
+    for page in (*pages, "docs/howto/series.md", "docs/howto/register.md"):
         for name, text in files_of(ROOT / page).items():
             (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
