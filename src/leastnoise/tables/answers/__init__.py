@@ -1,6 +1,6 @@
 """The ways to answer a query, each in one folder; plan, release and `verify` loop over answers.
 
-| file | what |
+| file | contents |
 |---|---|
 | `base` | the protocols of a kind of query, of an answer, of an answer with proved noise |
 | `over_time` | the protocol of an answer with running totals, over a series of releases |

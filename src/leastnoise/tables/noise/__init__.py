@@ -1,6 +1,6 @@
 """The noise of queries: which queries share a draw, and the errors of published numbers.
 
-| file | what |
+| file | contents |
 |---|---|
 | `budget_shares` | the queries that need noise, and their shares of the budget |
 | `shared_draws`, `estimates` | groups of queries that may share a draw, estimated in floats |

@@ -1,6 +1,6 @@
 """Quantiles, chosen at random or read off a tree of noisy counts.
 
-| file | what |
+| file | contents |
 |---|---|
 | `layout` | the candidates, and the limits of a unit |
 | `answer` | the answer: its noise, found and read back |

@@ -1,6 +1,6 @@
 """Tables that add up: margins, cumulative counts, levels of keys, alone and beside other columns.
 
-| file | what |
+| file | contents |
 |---|---|
 | `margin_queries` and other `…_queries` | the kinds of query, and the layouts of their tables |
 | `problems`, `whole_rows` | problems of a spec, and effects of a unit, that these kinds share |

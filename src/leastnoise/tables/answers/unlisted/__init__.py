@@ -1,6 +1,6 @@
 """Unlisted groups: published if a noisy count is high enough, or as keys without a number.
 
-| file | what |
+| file | contents |
 |---|---|
 | `layout` | the two kinds of query, and the integers of a group |
 | `groups`, `keys` | the two answers: groups with noisy numbers, and keys alone |

@@ -2,7 +2,7 @@
 
 Noise is added to cells, or to sums of cells, whichever gives the named sums the least error.
 
-| file | what |
+| file | contents |
 |---|---|
 | `questions` | the sums, as a CSV defines them |
 | `search` | finds and proves the noise |
