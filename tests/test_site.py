@@ -21,6 +21,12 @@ DOCS = ROOT / "docs"
 PUBLIC = re.findall(r"import \w+ as (\w+)", (ROOT / "src/leastnoise/__init__.pyi").read_text())
 LAWS = re.findall(r"import \w+ as (\w+)", (ROOT / "src/leastnoise/noise/__init__.pyi").read_text())
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
+TAGS = """
+a article b blockquote body button code details div em footer form h1 h2 h3 h4 head header hr html
+img input label li link main math meta mfrac mi mn mo mover mrow mspace msqrt mstyle msub msubsup
+msup mtable mtd mtext mtr munder munderover nav ol p path picture pre small source span strong sub
+summary sup svg table tbody td th thead title tr ul
+"""
 LARGEST = 60_000  # bytes of a family's picture
 
 
@@ -79,6 +85,15 @@ def test_every_formula_is_mathml(site: Path) -> None:
         assert "arithmatex" not in text, name
         if source.is_file():
             assert text.count("<math ") == len(FORMULA.findall(_prose(source))), name
+
+
+@pytest.mark.dense
+def test_no_text_of_a_formula_is_read_as_markup(site: Path) -> None:
+    """The star of δ* may begin italics, and "u<S; v>w" may hide what is between < and >."""
+    for name, text in _pages(site).items():
+        body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+        assert not re.findall(r"\w<em>.{0,40}|.{0,40}</em>\w", body), name
+        assert set(re.findall(r"<([A-Za-z][^\s/>]*)", body)) <= {*TAGS.split()}, name
 
 
 def _prose(page: Path) -> str:

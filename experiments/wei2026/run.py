@@ -202,14 +202,14 @@ def threshold_section() -> list[str]:
         "",
         "The paper finds lower bounds on δ* by numerical search. It is a root in closed form: with",
         "μ = 1/√u, g′(u) = −μ³φ(ε/μ − μ/2)/2, so that g is concave up to u₀ = (√(9 + ε²) − 3)/2ε²",
-        "and convex beyond, and δ* = g(u*) where the tangent at u* > u₀ goes through (0, 1).",
+        "and convex beyond, and δ* = g(u\\*) where the tangent at u\\* > u₀ goes through (0, 1).",
         "",
         *table(["ε", "δ*, published", "δ*"], rows),
         "",
         f"They agree to {worst:.1e}. δ* can't be raised, in any dimension: for a larger δ the",
-        "chord from (0, 1) to (u*, g(u*)) lies below g, so that no noise at all, with some",
-        "probability, and N(0, u*) otherwise has the Gaussian's mse and less δ (and publishes the",
-        "exact answer with that probability).",
+        "chord from (0, 1) to (u\\*, g(u\\*)) lies below g, so that no noise at all, with some",
+        "probability, and N(0, u\\*) otherwise has the Gaussian's mse and less δ (and publishes",
+        "the exact answer with that probability).",
         "",
     ]
 
