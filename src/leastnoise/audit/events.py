@@ -75,9 +75,9 @@ class Event:
 def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
     """Choose at most ten events by the first half of the outputs: the most promising ones.
 
-    For each input as the likelier one, these are the best events at 0, ½, 1 and 2 times the claimed
-    ε, and the event with the largest ratio of probabilities. The promise of an event is a float
-    that predicts its bounds on the second half; it proves nothing.
+    For either input as the likelier input there are up to five events. These are the best events at
+    0, ½, 1 and 2 times the claimed ε, and the event with the largest ratio of probabilities. The
+    promise of an event is a float that predicts its bounds on the second half; it proves nothing.
     """
     best: dict[tuple[int, int], tuple[float, Event]] = {}
     for feature in features:

@@ -10,9 +10,8 @@ is called. In both cases 1e-9 is added on either side.
 A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread, for any reason,
 such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
 
-A number near the middle of the outputs, the anchor, is subtracted first, so that thresholds and
-centres are near 0, where floats are dense: near 1e17 no float lies between two neighbouring
-outputs.
+A number near the middle of the outputs, the anchor, is subtracted first. So thresholds and centres
+are near 0, where floats are dense. Near 1e17 no float would lie between two neighbouring outputs.
 
 The module also words the statements that refute the claimed noise at any centre.
 """

@@ -342,9 +342,9 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
 def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
     """Enclose the tails P(Z > b) and Q(Z > b) of the loss at a `boundary` b > `nudge`.
 
-    The same balls enclose P(Z >= b) and Q(Z >= b). Q's tails are slopes −dδ/dα: the chord of the
-    convex δ(α) just right of b is at most as steep as any tangent at b, and the chord just left of
-    it at least as steep. `nudge` is the length of the chords.
+    The same balls enclose P(Z >= b) and Q(Z >= b). Q's tails are slopes −dδ/dα, and δ(α) is convex.
+    So its chord just right of b is at most as steep as any tangent at b. The chord just left of b
+    is at least as steep. `nudge` is the length of the chords.
     """
     here = accurate_delta(profile, boundary)
     alpha = ball(boundary).exp()

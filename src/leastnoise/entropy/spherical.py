@@ -197,9 +197,9 @@ class _Angles:
 class DirectionSampler(Sampler):
     """Draws of `radius`·Z/‖Z‖ in R^dimension; the radius is a lazy real >= 0, in units of the grid.
 
-    A coordinate is one 64-bit word, as in `ScaledSampler`, and is decided in the same way: by
-    floats unless it is too close, which happens for about one in 60,000. The first such coordinate
-    costs an enclosure of all of Z, about 10 µs per coordinate.
+    A coordinate is one 64-bit word, as in `ScaledSampler`, and its rounding is decided in the same
+    way. Floats decide it unless it is too close, as about one in 60,000 is. The first such
+    coordinate costs an enclosure of all of Z, about 10 µs per coordinate.
 
     >>> from fractions import Fraction
     >>> from leastnoise.entropy.source import InsecureSeededEntropy

@@ -205,7 +205,7 @@ def nearest_whole(values: Plain) -> Plain:
     """Round each value v to the nearest integer, ⌊v + 1/2⌋; NaN and ±inf are unchanged.
 
     Halves go up, not to the even neighbour. So v ↦ ⌊v + 1/2⌋ never decreases, and commutes with
-    adding an integer: values that differ by at most an integer k are rounded to integers that
+    adding an integer. Hence values that differ by at most an integer k are rounded to integers that
     differ by at most k. So rounded values move by integers, and no further than before.
     """
     if isinstance(values, Rationals):

@@ -306,10 +306,10 @@ class TruncatedStaircase(StepNoise):
 class Tulap(StepNoise):
     """Tulap noise scale·(N + U), given that |N + U| <= radius.
 
-    N is an integer with P(N = n) ∝ e^(−decay·|n|), and U is uniform on (−½, ½). It is the canonical
-    noise for (ε, δ) if decay = ε, scale is the sensitivity, and the radius cuts off the mass q =
-    2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is ∝ e^(−decay·n) where
-    |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
+    N is an integer with P(N = n) ∝ e^(−decay·|n|), and U is uniform on (−½, ½). With decay = ε and
+    the sensitivity as scale, it is the canonical noise for (ε, δ) if the radius cuts off the right
+    mass. That is q = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. The density of Tulap
+    noise is ∝ e^(−decay·n) where |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
     Args:
         scale: Scale > 0; the sensitivity.
