@@ -5,8 +5,8 @@ outputs. p = P(S) and q = Q(S); p₋ is the Clopper–Pearson lower bound on p, 
 on q, from n outputs on each input.
 
 (ε, δ)-DP means p <= e^ε q + δ for every S. An event that was fixed before its outputs were counted
-refutes it if p₋ > e^ε q₊ + δ. All bounds of one detector hold together, so they also give a lower
-bound on δ at every ε, p₋ − e^ε q₊, and on ε at δ, ln((p₋ − δ)/q₊).
+refutes it if p₋ > e^ε q₊ + δ. All bounds of one detector hold together. So they also give a lower
+bound on δ at every ε, p₋ − e^ε q₊, and a lower bound on ε at δ, ln((p₋ − δ)/q₊).
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
     """The inner product of `phi` and `masses`, and a bound on its error.
 
     Each value of `phi` has a relative error of 8u. Rows of BLOCK products are summed in any order,
-    with an error of BLOCK·u of the absolute values; the rows' sums are added exactly and rounded
+    with an error of BLOCK·u of the absolute values. The rows' sums are added exactly and rounded
     once.
     """
     products = phi * masses

@@ -285,7 +285,7 @@ class _PartInFloats:
     """A part of Q in floats, with a proved error.
 
     Let t be an integer with |t − N·bottom| <= 1. A word w >= t + 1 that is at least two below the
-    integer near N·top is certainly in this part, as in `_Table`; the others are `beyond`.
+    integer near N·top is certainly in this part, as in `_Table`. The other words are `beyond`.
 
     Proof of `error`. N·v = N·low + slope·(w + V − N·bottom), where the bracket is within 2 of w − t
     + 1/2. Floats evaluate (N·low + slope/2) + slope·(w − t), a sum of positive terms whose

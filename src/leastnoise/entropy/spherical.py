@@ -269,7 +269,7 @@ class _Normals:
     def norm(self) -> tuple[float, float]:
         """The norm n of Z as a float n̂, and a proved bound e on |n̂ − n|.
 
-        The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n; values beyond
+        The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n. Values beyond
         the table are rounded balls, which are closer. Squares and sums of 256 of them have an error
         of (256 + 1)·2^-53 in any order, `fsum` and the root of 2^-53 each.
         """

@@ -1,7 +1,7 @@
 """Exact values, and their split on a grid.
 
-Notation: v is a value, g = 2^exponent the grid, and v/g = n + f, with an integer n (`whole`) and a
-fraction f of at most 1 in size, not always reduced.
+Notation: v is a value, and g = 2^exponent is the grid. v/g = n + f, with an integer n (`whole`) and
+a fraction f of at most 1 in size, which isn't always reduced.
 """
 
 from __future__ import annotations

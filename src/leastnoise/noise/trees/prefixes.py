@@ -15,7 +15,7 @@ and below count. Then m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j * m'_{i−j})(t)
 the next child, and H_j is the m_j of the sum of all other children. Of these, k have the weight 1 −
 a, and b − 1 − k have the weight −a.
 
-By Markov's inequality P(|X| >= h) <= E X^p/h^p for any number X and each even p; for sums of many
+By Markov's inequality P(|X| >= h) <= E X^p/h^p for any number X and each even p. For sums of many
 cells p = 6 gives about ±2.75 standard deviations at 95 %.
 
 All sums are modulo a smaller window than in `levels`. This is exact on the event that every node's
