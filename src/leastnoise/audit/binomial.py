@@ -4,8 +4,8 @@ Notation: n trials have k successes, α is the error level, and I_p(a, b) the re
 beta function. The number of successes exceeds k − 1 with probability P(Bin(n, p) >= k) = I_p(k, n −
 k + 1).
 
-The lower bound is a p with I_p(k, n − k + 1) <= α: if the true probability were below it, k or more
-successes would have a probability of at most α (Clopper & Pearson 1934). scipy proposes p, and
+The lower bound is a p with I_p(k, n − k + 1) <= α (Clopper & Pearson 1934). If the true probability
+were below it, k or more successes would have a probability of at most α. scipy proposes p, and
 balls decide: a proposal that can't be proved is moved outward.
 """
 

@@ -5,8 +5,8 @@ outputs. p = P(S) and q = Q(S); p₋ is the Clopper–Pearson lower bound on p, 
 on q, from n outputs on each input.
 
 (ε, δ)-DP means p <= e^ε q + δ for every S. An event that was fixed before its outputs were counted
-refutes it if p₋ > e^ε q₊ + δ. All bounds of one detector hold together, so they also give a lower
-bound on δ at every ε, p₋ − e^ε q₊, and on ε at δ, ln((p₋ − δ)/q₊).
+refutes it if p₋ > e^ε q₊ + δ. All bounds of one detector hold together. So they also give a lower
+bound on δ at every ε, p₋ − e^ε q₊, and a lower bound on ε at δ, ln((p₋ − δ)/q₊).
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class Event:
 def choose(features: Sequence[Feature], subject: Subject) -> tuple[Event, ...]:
     """Choose at most ten events by the first half of the outputs: the most promising ones.
 
-    For each input as the likelier one, these are the best events at 0, ½, 1 and 2 times the claimed
-    ε, and the event with the largest ratio of probabilities. The promise of an event is a float
-    that predicts its bounds on the second half; it proves nothing.
+    For either input as the likelier input there are up to five events. These are the best events at
+    0, ½, 1 and 2 times the claimed ε, and the event with the largest ratio of probabilities. The
+    promise of an event is a float that predicts its bounds on the second half; it proves nothing.
     """
     best: dict[tuple[int, int], tuple[float, Event]] = {}
     for feature in features:

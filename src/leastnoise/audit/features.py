@@ -1,9 +1,9 @@
 """Three detectors for events that tell the inputs apart, by features of the output.
 
 **distinguishing**: an event with a large probability ratio, by a number computed from the output.
-This number is the output itself. For a vector it is the projection on the shift, each of the first
-coordinates, and the log-likelihood ratio if the noise is claimed; or it is the user's score. Its
-range is cut at quantiles of the first half, finely at the ends.
+This number is the output itself. For a vector, the numbers are the projection on the shift, each of
+the first coordinates, and the log-likelihood ratio if the noise is claimed. The user's score
+replaces them. The range of each number is cut at quantiles of the first half, finely at the ends.
 
 **precision** (Mironov 2012): the last bits of floats reveal the input. Noise computed in floats and
 added to a float reaches few of the nearby floats, and which ones depends on the value. There are

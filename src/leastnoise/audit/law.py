@@ -7,12 +7,11 @@ The distribution is computed in balls for families that provide P(X > t). For ot
 inverted from their quantiles, which are floats accurate to about 1e-10, and a user's distribution
 is called. In both cases 1e-9 is added on either side.
 
-A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread, for any reason,
-such as rounding to a grid or in floats. The spread of noise on whole numbers is at least 1.
+A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread. The reason may be
+rounding to a grid or in floats, for instance. The spread of noise on whole numbers is at least 1.
 
-A number near the middle of the outputs, the anchor, is subtracted first, so that thresholds and
-centres are near 0, where floats are dense: near 1e17 no float lies between two neighbouring
-outputs.
+A number near the middle of the outputs, the anchor, is subtracted first. So thresholds and centres
+are near 0, where floats are dense. Near 1e17 no float would lie between two neighbouring outputs.
 
 The module also words the statements that refute the claimed noise at any centre.
 """

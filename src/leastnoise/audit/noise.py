@@ -13,9 +13,9 @@ too: NaN, ±inf, and fractions if the noise is whole.
 
 **sensitivity**: are the outputs on two neighbouring inputs further apart than the claimed
 sensitivity? With the claimed noise, outputs are c + X on one input and c' + X on the other. Both
-centres are enclosed, each by its median, and the claim is refuted if even the nearest centres are
-further apart than Δ in its norm, where Δ is the claimed sensitivity. Outputs without a centre for
-that noise refute the claim too.
+centres are enclosed, each by its median. The claim is refuted if even the nearest possible centres
+are further apart than Δ in its norm, where Δ is the claimed sensitivity. Outputs without a centre
+for that noise refute the claim too.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """The power of tests by Clopper–Pearson bounds: the size of violations that would be found.
 
 The numbers are computed in floats, from the laws of the counts, for the report only: no verdict
-depends on them. A violation counts as found if the probability is at least 99 %. Thresholds are
-quantiles of outputs, so they and the counts at them vary between audits. Each is taken at its
-worst, outside which it lies with a share of the remaining 1 %.
+depends on them. A violation counts as found if an audit detects it with a probability of at least
+99 %. Thresholds are quantiles of outputs, so they and the counts at them vary between audits. Each
+is replaced by a pessimistic value, and is worse than that with a share of the remaining 1 %.
 
-Notation: X is a coordinate of the claimed noise, Y a coordinate of an output, and c the centre: a
+Notation: X is a coordinate of the claimed noise, Y a coordinate of an output, and c the centre. A
 mechanism that keeps its claim has Y = c + X. F is the distribution function of X.
 
 Noise on whole numbers can't be scaled slightly, because it would leave the whole numbers. The
-report states which thinner tail would be found instead. u is a point above the centre, s = 1 −
-F(u), and r the share of the outputs above c + u that are drawn again from those below. Then m = r·s
-is the probability that moves, and G the distribution function of Y − c: F·(1 + m/F(u)) up to u, and
-1 − (1 − r)(1 − F) above. The missing outputs move the median, which encloses the centre. So
-everything is computed from G, the enclosure and the thresholds, each at its worst as above.
+report states which thinner tail would be found instead. Let u be a point above the centre, and s =
+1 − F(u). A share r of the outputs above c + u is drawn again, from the outputs below it. Then m =
+r·s is the probability that moves, and G the distribution function of Y − c: F·(1 + m/F(u)) up to u,
+and 1 − (1 − r)(1 − F) above. The missing outputs move the median, which encloses the centre. So
+everything is computed from G, the enclosure and the thresholds, with pessimistic values as above.
 """
 
 from __future__ import annotations

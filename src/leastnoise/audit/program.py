@@ -65,7 +65,7 @@ class ProgramUnderTest:
         """Draw the outputs of two runs that start at the same time.
 
         Raises InvalidInput for a command that can't be started, takes too long, prints too few
-        lines, or prints something other than numbers; the message never quotes its output. The exit
+        lines, or prints something other than numbers. The message never quotes the output. The exit
         code isn't checked after enough lines, because the command may be stopped before it ends.
         """
         words = self._words(value, count)

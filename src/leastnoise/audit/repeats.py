@@ -4,8 +4,9 @@ Every test compares two rates. If draws are independent with one law, disjoint p
 equal with the probability c of a coincidence, which is counted on pairs far apart. Differences and
 sums of two draws, or of two independent coordinates, are equal with at most c. (By Young's
 inequality the law p∗q of a sum of draws with the laws p and q has ‖p∗q‖₂ <= ‖p‖₂.) A rate that is
-certainly above c is a finding. Pairs are taken from calls, forks, threads and processes at the same
-index and up to 4 apart, from draws up to 8 apart in one run, and from coordinates of one draw.
+certainly above c is a finding. Pairs are taken from two calls, forks, threads or processes, at the
+same index and up to 4 apart. They are also taken from draws up to 8 apart in one run, and from
+coordinates of one draw.
 
 Signs show dependence without repetition: two independent draws both exceed a fixed number at a
 known rate. If the coordinates should be independent, pairs of coordinates are tested too.

@@ -173,7 +173,7 @@ def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
     """The inner product of `phi` and `masses`, and a bound on its error.
 
     Each value of `phi` has a relative error of 8u. Rows of BLOCK products are summed in any order,
-    with an error of BLOCK·u of the absolute values; the rows' sums are added exactly and rounded
+    with an error of BLOCK·u of the absolute values. The rows' sums are added exactly and rounded
     once.
     """
     products = phi * masses
@@ -353,9 +353,9 @@ def _convolve(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
 
     X has an error of at most e = ν√N‖p‖₂, in any entry and in the l2 norm. A k-th power by
     squarings has an error of k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The errors of the
-    product of all powers are bounded in two ways: with e as the error of every entry, or with e as
-    the l2 norm of all errors and |X| + e <= 1 + 2e. The smaller l2 norm counts. The inverse
-    transform divides by √N, and adds a relative error of ν.
+    product of all powers are bounded in two ways. In the first, e is the error of every entry. In
+    the second, e is the l2 norm of all errors, and |X| + e <= 1 + 2e. The smaller l2 norm counts.
+    The inverse transform divides by √N, and adds a relative error of ν.
     """
     size = window.size
     nu = relative_error(size)

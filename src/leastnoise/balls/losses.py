@@ -7,8 +7,8 @@ decreasing. A lattice has the mass wᵢ of P at the loss zᵢ = origin + (first 
 
 Everything is computed from δ(ε), in balls. The second differences of δ are the masses of the upper
 lattice; its slopes are the tails Q(Z > ε) = −dδ/dα, from which the lower lattice is made. So all
-this holds for every law whose worst shift is the same at every ε, and whose pair is its own mirror
-image, as for symmetric noise: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
+this holds for every law whose worst shift is the same at every ε, and whose pair (P, Q) is its own
+mirror image. This is the case for symmetric noise, and means δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
 """
 
 from __future__ import annotations
@@ -322,8 +322,8 @@ def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
 def _boundaries(upper: LossLattice) -> list[Fraction]:
     """Choose boundaries between cells of outputs, in increasing order of the loss; all are above 0.
 
-    Any boundaries are valid. If the loss has the density f under P, merging all outputs with losses
-    within h/2 of c gives an atom at about c + (h²/12)(f′/f − 1/2), where h is the step. The centres
+    Any boundaries are valid. Let h be the step, and f the density of the loss under P. Merging all
+    outputs with losses within h/2 of c gives an atom at about c + (h²/12)(f′/f − 1/2). The centres
     c of the cells between the boundaries are moved so that these atoms are lattice points.
     """
     size, width = -upper.first, float(upper.step)
@@ -342,9 +342,9 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
 def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
     """Enclose the tails P(Z > b) and Q(Z > b) of the loss at a `boundary` b > `nudge`.
 
-    The same balls enclose P(Z >= b) and Q(Z >= b). Q's tails are slopes −dδ/dα: the chord of the
-    convex δ(α) just right of b is at most as steep as any tangent at b, and the chord just left of
-    it at least as steep. `nudge` is the length of the chords.
+    The same balls enclose P(Z >= b) and Q(Z >= b). Q's tails are slopes −dδ/dα, and δ(α) is convex.
+    So its chord just right of b is at most as steep as any tangent at b. The chord just left of b
+    is at least as steep. `nudge` is the length of the chords.
     """
     here = accurate_delta(profile, boundary)
     alpha = ball(boundary).exp()

@@ -41,8 +41,8 @@ def relative_error(size: int) -> float:
 
     That is, ‖computed − exact‖₂ <= ν·‖exact‖₂. Higham's bound is tη/(1 − tη) with t = log₂ size
     passes and η = μ + γ₄(√2 + μ), where μ is the error of the twiddle factors and γ₄ = 4u/(1 − 4u).
-    The factors are products of two numbers with an error of u/√2 each; a complex product has an
-    error of √5·u, so μ < 3.7u, and η < 9.4u.
+    The factors are products of two numbers with an error of u/√2 each, and a complex product has an
+    error of √5·u. So μ < 3.7u, and η < 9.4u.
 
     A further pass joins two real numbers into one complex number, or separates them. It is a
     butterfly with a twiddle factor ω, too. With a, b half the sum and half the difference of two

@@ -151,17 +151,17 @@ class PiecewiseUniform(InverseSurvival):
 class _Table:
     """A table for Q̂: binary search in integers near N·S_j finds the piece, in which Q̂ is a line.
 
-    Let the integers t_j satisfy |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j for
-    every V, and a word w <= t_j − 2 has u < S_j. The two other words, t_j − 1 and t_j, are
-    `beyond`. All other words are certainly in the piece where the search finds them, so Q̂ has an
-    error only within it.
+    Let the integers t_j satisfy |t_j − N S_j| <= 1. A word w >= t_j + 1 has u = (w + V)/N > S_j for
+    every V. A word w <= t_j − 2 has u < S_j. The two other words, t_j − 1 and t_j, are `beyond`.
+    All other words are certainly in the piece where the search finds them, so Q̂ has an error only
+    within it.
 
     Proof of `error`. In piece j let h = (r_j − l_j)/(N S_j − N S_{j+1}), by which Q changes from
-    word to word, ĥ its float, and k = w − (t_{j+1} − 1) >= 2: Q(u) = r_j − h(w + V − N S_{j+1}),
-    where the bracket is k + V − 1 + (t_{j+1} − N S_{j+1}), within 2 of k, and at most N(S_j −
-    S_{j+1}). The line fl(r_j) − fl(ĥ fl(k)), with fl the nearest float and |ĥ − h| <= 2^-52 h,
-    rounds by less than 2^-50 (r_j − l_j + 2h) + 2^-51 r_j. With R >= every r_j here, |Q̂ − Q(u)| <=
-    2.1 h + 2^-49 R.
+    word to word. Let ĥ be its float, and k = w − (t_{j+1} − 1) >= 2. Then Q(u) = r_j − h(w + V − N
+    S_{j+1}). The bracket is k + V − 1 + (t_{j+1} − N S_{j+1}). It is within 2 of k, and at most
+    N(S_j − S_{j+1}). The line fl(r_j) − fl(ĥ fl(k)), with fl the nearest float and |ĥ − h| <= 2^-52
+    h, rounds by less than 2^-50 (r_j − l_j + 2h) + 2^-51 r_j. With R >= every r_j here, |Q̂ − Q(u)|
+    <= 2.1 h + 2^-49 R.
 
     If h is above _FINEST·E|X|/g, balls serve the piece, at little cost: its probability (r_j −
     l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
@@ -285,7 +285,7 @@ class _PartInFloats:
     """A part of Q in floats, with a proved error.
 
     Let t be an integer with |t − N·bottom| <= 1. A word w >= t + 1 that is at least two below the
-    integer near N·top is certainly in this part, as in `_Table`; the others are `beyond`.
+    integer near N·top is certainly in this part, as in `_Table`. The other words are `beyond`.
 
     Proof of `error`. N·v = N·low + slope·(w + V − N·bottom), where the bracket is within 2 of w − t
     + 1/2. Floats evaluate (N·low + slope/2) + slope·(w − t), a sum of positive terms whose

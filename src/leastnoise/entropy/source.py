@@ -31,7 +31,7 @@ _ZEROS = memoryview(bytes(_CHUNK))
 class Entropy(ABC):
     """An infinite string of bits, read once from left to right.
 
-    It can be neither copied nor pickled: two readers of one string would publish the same noise
+    It can be neither copied nor pickled. Two readers of one string would publish the same noise
     twice, and the difference of two such releases has no noise at all.
     """
 

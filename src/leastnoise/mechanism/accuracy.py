@@ -1,9 +1,9 @@
 """The error of a published number, or of a weighted sum of several, with rounding counted.
 
 Rounding to the grid g adds at most g/2 to an error, and g²/12 to its variance (a uniform error). It
-adds nothing if noise on the integers has all its points on the grid. If noise is drawn for W·v in
-R^d and mapped back by W⁻¹, a coordinate's error is one coordinate of the noise times its
-`deviation`, and rounding adds at most √d·g/2 times that (Cauchy–Schwarz).
+adds nothing if noise on the integers has all its points on the grid. Noise may be drawn for W·v in
+R^d and mapped back by W⁻¹. Then a coordinate's error is one coordinate of the noise times its
+`deviation`. Rounding adds at most √d·g/2 times the `deviation` (Cauchy–Schwarz).
 
 Notation for sums: S = Σ c_j X_j is a weighted sum of coordinates X_j of noise, and s its standard
 deviation. W is a sum of four uniform numbers, |W| <= h. S + W has a density, whose characteristic

@@ -103,8 +103,8 @@ def _variance(noise: Noise) -> Fraction:
     """The variance s², computed at scale 1, since scale² may be outside the range of floats.
 
     For noise on the integers it is at least 1, even if the noise is nearly always 0. So the grid
-    isn't too fine, and the limit of 2^61 grid steps is an integer: otherwise a clipped value would
-    not be an integer, which integer noise doesn't hide.
+    isn't too fine, and the limit of 2^61 grid steps is an integer. Otherwise a clipped value would
+    not be an integer, and integer noise wouldn't hide it.
     """
     variance = noise.scale**2 * Fraction(noise.scaled(1 / noise.scale).variance)
     return max(variance, Fraction(1)) if noise.for_whole_numbers else variance
@@ -135,8 +135,8 @@ def add_noise(
 ) -> NDArray[np.float64]:
     """Add noise to values on a grid: g·round((values + X)/g), X a fresh draw of `noise`.
 
-    With a `geometry`, its map W is applied to the values exactly, noise is added, and the result is
-    mapped back by W⁻¹ in floats: post-processing of a private output.
+    With a `geometry`, its map W is applied to the values exactly, and noise is added. The result is
+    mapped back by W⁻¹ in floats, which is post-processing of a private output.
 
     `values` has shape (dimension,), or is a number in one dimension: floats, taken as the exact
     reals that they are, an integer array, or `ScaledIntegers`. Noise on the integers is added to
@@ -144,9 +144,9 @@ def add_noise(
     would itself be an output: NaN counts as 0, and ±inf as ±2^61 grid steps. Results are the
     doubles nearest to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles' range).
 
-    Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type,
-    naming shapes and types only; RandomnessError, with nothing published, if a rounding can't be
-    decided (probability 0).
+    Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type; the
+    message names shapes and types only. Raises RandomnessError, with nothing published, if a
+    rounding can't be decided (probability 0).
 
     `entropy` is for tests; a release omits it and gets fresh bits, keyed by the system. Equal time
     for all draws is not promised (theory/release.md §1).

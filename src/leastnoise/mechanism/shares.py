@@ -3,9 +3,9 @@
 There are two kinds of laws. Coordinate i may be S·(±Q(U_i)), with one random factor S for all
 coordinates, a fixed function Q and independent uniform U_i (theory/release.md §2). Then S is drawn
 once and sent to all parts. Or the noise is spherical with a random length R. Then a part of n
-coordinates has the length R√B and a direction of its own, where the shares B of all parts are
-Dirichlet with n/2 for each part (theory/release.md §4). So each part is sent its length. All else
-is drawn where it is added, from the entropy of that machine's operating system.
+coordinates has the length R√B and a direction of its own. The shares B of all parts are Dirichlet,
+with n/2 for each part (theory/release.md §4). So each part is sent its length. All else is drawn
+where it is added, from the entropy of that machine's operating system.
 """
 
 from __future__ import annotations

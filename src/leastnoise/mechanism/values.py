@@ -1,7 +1,7 @@
 """Exact values, and their split on a grid.
 
-Notation: v is a value, g = 2^exponent the grid, and v/g = n + f, with an integer n (`whole`) and a
-fraction f of at most 1 in size, not always reduced.
+Notation: v is a value, and g = 2^exponent is the grid. v/g = n + f, with an integer n (`whole`) and
+a fraction f of at most 1 in size, which isn't always reduced.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def nearest_whole(values: Plain) -> Plain:
     """Round each value v to the nearest integer, ⌊v + 1/2⌋; NaN and ±inf are unchanged.
 
     Halves go up, not to the even neighbour. So v ↦ ⌊v + 1/2⌋ never decreases, and commutes with
-    adding an integer: values that differ by at most an integer k are rounded to integers that
+    adding an integer. Hence values that differ by at most an integer k are rounded to integers that
     differ by at most k. So rounded values move by integers, and no further than before.
     """
     if isinstance(values, Rationals):

@@ -196,9 +196,10 @@ def minimise(
 
     It runs a golden-section search in the two grid cells around each of the three best grid points.
     It finds the minimum of f if f has a single dip within two grid cells of the minimum; kinks do
-    no harm. Each of the `rounds` shortens the bracket by the factor 0.62. Unless `thorough`, a
-    bracket is dropped when it closes on the first search's dip, or when f couldn't fall below the
-    best value even if it were twice as steep as observed. This halves the number of evaluations.
+    no harm. Each of the `rounds` shortens the bracket by the factor 0.62. Without `thorough`, a
+    bracket is dropped when it closes on the first search's dip. It is also dropped if f couldn't
+    fall below the best value, even with twice the observed steepness. This halves the number of
+    evaluations.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3

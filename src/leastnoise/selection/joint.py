@@ -73,9 +73,9 @@ def calibrate_jointly(
 
     Raises:
         InvalidArgument: There is no release, or a count is below 1.
-        NotApplicable: A mechanism is for samples, or its noise is generalized-gamma or has a
-            density in steps (other than cactus); δ = 0 and the noise is neither laplace nor l2; or
-            the mechanisms are about different neighbours.
+        NotApplicable: A mechanism is for samples, or the mechanisms are about different neighbours.
+            Also if a noise is generalized-gamma or has a density in steps (other than cactus), or
+            if δ = 0 and a noise is neither laplace nor l2.
         NotCertified: No proof was found.
 
     Source:
@@ -90,7 +90,6 @@ def calibrate_jointly(
         >>> both = calibrate_jointly([(weekly, 52), (yearly, 1)], epsilon=1, delta="1e-6")
         >>> round(both.factor, 3), both.certificate.verify().upper <= 1e-6
         (2.994, True)
-
     """
     budget = Budget(epsilon=epsilon, delta=delta)
     wanted = [

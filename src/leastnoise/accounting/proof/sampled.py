@@ -234,11 +234,11 @@ def _lower_atoms(
 ) -> tuple[Floats, Floats, float]:
     """Atoms (p, q) of the subsampled pair, p rounded down and q rounded up, and P(Z = ∞).
 
-    Let w be P's mass at the loss z in `base`, q Q's mass there, T the total of all q, and
-    q₋ = max(0, 1 − T) Q's mass outside of P's support, rounded down. If the record is added, the
-    atoms are as in `_upper_atoms`. If it is removed, they are (γw + (1 − γ)q/max(1, T), q) and
-    ((1 − γ)q₋, q₋). Rounding may make T exceed 1. Dividing by T keeps the part 1 − γ of R within
-    1 − γ, as the case a <= 0 needs. For a > 0 an atom adds at most γ(w − aq) to H_α(R‖Q).
+    Let w be P's mass at the loss z in `base`, q Q's mass there, and T the total of all q. Let q₋ =
+    max(0, 1 − T) be Q's mass outside of P's support, rounded down. If the record is added, the
+    atoms are as in `_upper_atoms`. If it is removed, they are (γw + (1 − γ)q/max(1, T), q) and ((1
+    − γ)q₋, q₋). Rounding may make T exceed 1. Dividing by T keeps the part 1 − γ of R within 1 − γ,
+    as the case a <= 0 needs. For a > 0 an atom adds at most γ(w − aq) to H_α(R‖Q).
     """
     gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     atoms = [(loss, mass) for loss, mass in base.atoms if mass > 0]

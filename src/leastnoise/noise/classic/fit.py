@@ -76,10 +76,10 @@ def least_radius(budget: Budget) -> float:
     """The smallest radius a of truncated Laplace noise of scale 1/ε that meets (ε, δ).
 
     The sensitivity is 1, and the noise ranges up to a/ε. The result is accurate to a few ulps. Up
-    to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, only part of
-    the range overlaps its shifted copy, and 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic in
-    e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε,
-    e^(a−ε) is near 1, and its equal 1 − κc/(δ + r) keeps the digits.
+    to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). For larger δ, only part
+    of the range overlaps its shifted copy, and 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε). This is
+    quadratic in e^a. So e^(a−ε) = 1 − δ + r with r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε) and c =
+    2δ − 1. For small ε, e^(a−ε) is near 1, and its equal 1 − κc/(δ + r) keeps the digits.
     """
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     if delta <= 0.5:

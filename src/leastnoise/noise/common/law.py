@@ -317,8 +317,8 @@ class Steps:
         """Shifts in (0, limit], one of which has the largest δ of all shifts up to `limit`.
 
         If the density never increases away from 0, the worst shift is `limit` (theory/noise.md §1).
-        Otherwise δ is affine in the shift between shifts at which edges of the two copies meet,
-        since the widths of the pieces are affine in the shift.
+        Otherwise consider the shifts at which edges of the two copies meet. Between two of them δ
+        is affine in the shift, since the widths of the pieces are.
         """
         if self.falls:
             return (limit,)

@@ -235,8 +235,8 @@ def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float
     """Return ln δ(ε) of the l2 mechanism to about 1e-13, dimension >= 2; −inf for excess <= 0.
 
     The largest loss is the shift in scales, Δ/σ, and `excess` is Δ/σ − ε. Near the pure guarantee
-    (excess = 0) all digits of δ are in this difference. δ is the integral of 1 − e^(ε−L) over the
-    density of the angle θ, from 0 to the angle at which the loss L = (Δ/σ) cos θ equals ε.
+    (excess = 0) all digits of δ are in this difference. The loss is L = (Δ/σ) cos θ. δ is the
+    integral of 1 − e^(ε−L) over the density of the angle θ, from 0 to the angle at which L = ε.
     """
     if excess <= 0:
         return -math.inf

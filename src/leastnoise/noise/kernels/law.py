@@ -36,8 +36,8 @@ class KernelNoise(Noise):
     """Noise for one number whose density is a sum of Gaussian kernels at multiples of a spacing.
 
     The density at x is proportional to the sum of e^(−|k|·decay) e^(−(x − kΔ)²/2σ²) over k = −K …
-    K. If `folded`, the law is quasi-Gaussian: the sum is over k = 0, 1 and x is replaced by |x|, so
-    the density has a kink at 0.
+    K. If `folded`, the law is quasi-Gaussian. Then the sum is over k = 0, 1 and x is replaced by
+    |x|, so the density has a kink at 0.
 
     Proofs and searches are the same for both, because the slope of ln f at x is (m(x) − x)/σ² with
     an increasing function m. For a mixture, m(x) is the mean of the centres, each weighted by its
@@ -70,7 +70,7 @@ DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay >= 0"
 class GaussianMixture(KernelNoise):
     """A mixture of Gaussians at equal distances, with weights that fall away from 0.
 
-    It has 2K + 1 components: component k, k = −K … K, is normal with the mean kΔ and the standard
+    It has 2K + 1 components k = −K … K. Component k is normal with the mean kΔ and the standard
     deviation σ, and has a weight ∝ e^(−|k|·decay). The law is multimodal if σ is small compared
     with Δ, so the worst shift need not be the longest (theory/noise.md §1c). For fixed spacing,
     decay and modes δ(ε) decreases in σ: a wider law is this law plus an independent Gaussian, which
@@ -93,7 +93,6 @@ class GaussianMixture(KernelNoise):
         >>> law = GaussianMixture(scale="0.5", modes=1, spacing=1, decay=1)
         >>> round(law.mean_abs, 12), round(law.variance, 12)
         (0.657319564496, 0.673883115234)
-
     """
 
     name: ClassVar[str] = "gaussian-mixture"

@@ -4,11 +4,11 @@ Notation: k is the number of releases, K the number of modes, and σ the scale, 
 deviation of each kernel. The gap of a law is ln of the bound on δ of all releases, minus ln of the
 budget's δ.
 
-With a decay of ε/k the losses of each release are about integer
-multiples of ε/k, as for noise in steps. Losses of ε/k in all releases add up to just ε. With a
-faster decay kernels overlap more and the tails matter; in the limit there is one Gaussian. The best
-decay is searched in floats. The proved bound on δ then gives σ: δ decreases in σ, as a wider law is
-a narrower law plus an independent Gaussian (approximately, if folded).
+With a decay of ε/k the losses of each release are about integer multiples of ε/k, as for noise in
+steps. Losses of ε/k in all releases add up to just ε. With a faster decay kernels overlap more and
+the tails matter; in the limit there is one Gaussian. The best decay is searched in floats. The
+proved bound on δ then gives σ. δ decreases in σ, as a wider law is a narrower law plus an
+independent Gaussian (approximately, if folded).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Notation: p_k is the probability of the lattice point k, and q_k = p_(k−j) its
 shift by j cells. P and Q are the laws with these probabilities. H_j(ε) = Σ_k (p_k − α q_k)₊, with α
 = e^ε, is δ(ε) under this shift. A shift that is no multiple of a cell is a mixture of two such
 shifts (theory/noise.md §4). The supremum of H over all shifts is the profile of a pair that
-dominates them all, so that chords of it may be composed (theory/accounting.md §1 E). The lower
-bound takes a single shift and merges its outputs.
+dominates the pairs of all shifts. So its chords may be composed (theory/accounting.md §1 E). The
+lower bound takes a single shift and merges its outputs.
 
 All numbers are floats. Each probability lies between two floats, `low` and `high`, and the sum of n
 positive floats has a relative error of at most n·2^-53.

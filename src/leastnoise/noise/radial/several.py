@@ -6,9 +6,9 @@ the end a proof accepts or rejects the result.
 
 Notation: Z is the privacy loss of one release, P its law, k the number of releases, and α and p the
 shape of a generalized gamma law. For a number c > 0, called tilt, K(c) is the logarithm of the mean
-of e^(cZ), and the tilted law has the density e^(cz−K(c)) relative to P, at the loss z. Let S be the
-sum of k independent losses of the tilted law, and Y = S − ε. Then δ(ε) of k releases is
-e^(kK(c)−cε) times the mean of e^(−cY) max(0, 1 − e^(−Y)), for any tilt.
+of e^(cZ). The tilted law has the density e^(cz−K(c)) relative to P, at the loss z. Let S be the sum
+of k independent losses of the tilted law, and Y = S − ε. Then δ(ε) of k releases is e^(kK(c)−cε)
+times the mean of e^(−cY) max(0, 1 − e^(−Y)), for any tilt.
 """
 
 from __future__ import annotations

@@ -119,8 +119,8 @@ class Staircase(Noise):
 class Geometric(Noise):
     """Geometric noise X = scale·K/cells, where P(K = k) ∝ e^(−decay·s(|k|)) for integers k.
 
-    s(j) is the number of the step with the lattice point j: 0 for j < a, and ⌊(j − a)/c⌋ + 1 for j
-    >= a, where c = cells and a = core. For scale = cells the noise is on the integers.
+    Let c = cells and a = core. s(j) is the number of the step with the lattice point j: 0 for j <
+    a, and ⌊(j − a)/c⌋ + 1 for j >= a. For scale = cells the noise is on the integers.
 
     For c = a = 1 it is the geometric mechanism (Ghosh, Roughgarden & Sundararajan 2012), otherwise
     the staircase on the integers (Geng & Viswanath 2014). It hides only integer shifts, so the
@@ -306,10 +306,10 @@ class TruncatedStaircase(StepNoise):
 class Tulap(StepNoise):
     """Tulap noise scale·(N + U), given that |N + U| <= radius.
 
-    N is an integer with P(N = n) ∝ e^(−decay·|n|), and U is uniform on (−½, ½). It is the canonical
-    noise for (ε, δ) if decay = ε, scale is the sensitivity, and the radius cuts off the mass q =
-    2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. Its density is ∝ e^(−decay·n) where
-    |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
+    N is an integer with P(N = n) ∝ e^(−decay·|n|), and U is uniform on (−½, ½). With decay = ε and
+    the sensitivity as scale, it is the canonical noise for (ε, δ) if the radius cuts off the right
+    mass. That is q = 2δb/(1 − b + 2δb), b = e^(−ε), half of it on each side. The density of X
+    is ∝ e^(−decay·n) where |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
     Args:
         scale: Scale > 0; the sensitivity.

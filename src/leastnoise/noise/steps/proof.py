@@ -29,8 +29,8 @@ def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction
     > ε. The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md
     §1). The loss exceeds ε at x, in scales, if the density at x − s is at least j steps lower than
     at x. For x > 0 this holds up to some y, since the difference only decreases there. For x < 0
-    the difference is n or n + 1 steps. If j <= n, all x < 0 count; if j = n + 1, the x with n + 1
-    steps count; if j > n + 1, none counts.
+    the difference is n or n + 1 steps. If j <= n, all x < 0 count. If j = n + 1, the x with n + 1
+    steps count. If j > n + 1, no x < 0 counts.
     """
     s = shift / noise.scale
     n = math.floor(s)

@@ -103,7 +103,7 @@ class Agreeing(VectorNoise):
     noise is added to integers, so all sums of the released cells are integers and consistent.
     Independent Laplace noise on each node, with the same shares of ε, wouldn't be consistent.
 
-    Level 0 is the root; a node of level l − 1 has b_l = branches[l − 1] children, and the nodes of
+    Level 0 is the root. A node of level l − 1 has b_l = branches[l − 1] children, and the nodes of
     level l have the share w_l = shares[l]. The cells are the last level in row-major order: the
     first branching is the slowest index. If nodes of one level have different numbers of children,
     `branches` lists a number for each node above the cells instead, level by level. So (2, 3, 1) is
@@ -128,7 +128,6 @@ class Agreeing(VectorNoise):
         >>> law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
         >>> law.dimension, [round(laws[0].std, 2) for laws in node_laws(law)]
         (400, [8.78, 6.21, 5.88, 1.91])
-
     """
 
     name: ClassVar[str] = "agreeing"

@@ -1,11 +1,11 @@
 """Draws of a tree's cells one after another, for tables that are published over time.
 
-The law of the next cell depends on the earlier cells only through the partial sums of the open
-nodes, which contain both earlier and later cells. Fresh randomness for each cell gives all cells
-together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random bits
-with enclosures of the distribution function. If they can't decide, bits are appended to the same
-word and the enclosures get narrower (Proposition 7). The number of operations depends only on
-public numbers, except in a draw that needs more bits.
+A node is open if it contains both earlier and later cells. The law of the next cell depends on the
+earlier cells only through the partial sums of the open nodes. Fresh randomness for each cell gives
+all cells together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of
+random bits with enclosures of the distribution function. If they can't decide, bits are appended to
+the same word and the enclosures get narrower (Proposition 7). The number of operations depends only
+on public numbers, except in a draw that needs more bits.
 
 Notation: v_0, …, v_L are the nodes that contain the cell to be drawn, the root first. r = r_l is
 the rate of the node v_l, shares[l]/scale. σ = σ_l is its partial sum, the sum of the noise of its

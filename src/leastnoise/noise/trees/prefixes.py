@@ -4,18 +4,18 @@ Notation: level 0 is the root, and level L has the cells; n is the number of cel
 of the first g cells, T is the sum of all cells, and W = S_g − aT for a number a, the argument
 `level`. So W weights each of the first g cells by 1 − a, and all others by −a. A node of level l
 has n_l cells and b children; r_l = shares[l]/scale is its rate. A_l is the law of its sum if only
-the weights of the node and of the nodes below it count, and κ_l is the share of candidates that are
-kept (see `levels`). E is the mean, and P is a probability.
+the weights of the node and of the nodes below it count. κ_l is the share of candidates that the
+sampler keeps (see `levels`). E is the mean, and P is a probability.
 
 Moments come from a pass upwards. Suppose that the first g cells include the first o cells of a node
 of level l: k whole children and o' cells of the next child, so o = k·n_{l+1} + o'. Let t be the sum
 of all cells of the node, and w their contribution to W. The pass carries m_i(t) = E[w^i; t], the
 mean of w^i where the node's sum is t, and of 0 elsewhere, for i = 0, …, 8. Only weights of the node
 and below count. Then m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j * m'_{i−j})(t)/κ_l. Here m' belongs to
-the next child, and H_j is the m_j of the sum of all other children: k with the weight 1 − a, and b
-− 1 − k with the weight −a.
+the next child, and H_j is the m_j of the sum of all other children. Of these, k have the weight 1 −
+a, and b − 1 − k have the weight −a.
 
-By Markov's inequality P(|X| >= h) <= E X^p/h^p for any number X and each even p; for sums of many
+By Markov's inequality P(|X| >= h) <= E X^p/h^p for any number X and each even p. For sums of many
 cells p = 6 gives about ±2.75 standard deviations at 95 %.
 
 All sums are modulo a smaller window than in `levels`. This is exact on the event that every node's

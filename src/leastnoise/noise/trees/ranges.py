@@ -2,17 +2,18 @@
 
 Notation: R is the sum of the cells `first` … `last` − 1, the range, and n is the number of cells. A
 node of level l (0 for the root) has b children and the rate r_l = shares[l]/scale. A_l is the law
-of its sum if only the weights of the node and of the nodes below it count, and κ_l is the share of
-candidates that are kept (see `levels`). z is the noise of all cells. N is a window: laws are
-computed modulo N. E is the mean, and P is a probability. E[Y; t] is the mean of Y where the node's
-sum is t, and of 0 elsewhere.
+of its sum if only the weights of the node and of the nodes below it count. κ_l is the share of
+candidates that the sampler keeps (see `levels`). z is the noise of all cells. N is a window: laws
+are computed modulo N. E is the mean, and P is a probability. E[Y; t] is the mean of Y where the
+node's sum is t, and of 0 elsewhere.
 
-Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the sum of its cells in
-the range, and t the sum of all its cells. For a node inside the range m(t) = e^(iut)·A_l(t), and
-for a node outside it m(t) = A_l(t). Otherwise m is e^(−r_l|t|)/κ_l times the convolution of its
-children's m. The m of the root, summed over t, is E e^(iuR); its values at u = 2πk/N determine the
-law of R modulo N. As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real.
-The same pass carries m_i(t) = E[w^i; t], i = 0, …, 8, from which moments follow.
+Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node. Here w is the sum of the node's
+cells in the range, and t the sum of all its cells. For a node inside the range m(t) =
+e^(iut)·A_l(t), and for a node outside it m(t) = A_l(t). Otherwise m is e^(−r_l|t|)/κ_l times the
+convolution of its children's m. The m of the root, summed over t, is E e^(iuR); its values at u =
+2πk/N determine the law of R modulo N. As −z has the law of z, m(−t) is the conjugate of m(t), and
+all spectra are real. The same pass carries m_i(t) = E[w^i; t], i = 0, …, 8, from which moments
+follow.
 """
 
 from __future__ import annotations

@@ -102,11 +102,11 @@ def _decay(decay: Exact, *, name: str, record: KStaircase) -> Fraction:
 class KStaircase(BodyNoise):
     """Staircase noise in the gauge of a body: density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋).
 
-    K = `body`, γ = `gamma`, and N is the gauge of K: N(x) is the least t >= 0 with x ∈ tK. N moves
-    by at most 1 under a shift in K, and so does the floor: with decay = ε and scale = 1 the noise
-    is ε-DP for every shift in K. Let ℓ be an increasing function, and γ the value with the least
-    expectation of ℓ(N(X)) for the noise X. Then no ε-DP additive noise has a smaller expectation
-    (theory/bodies.md §8, Theorem A). On an interval the law is `staircase`.
+    K = `body`, γ = `gamma`, and N is the gauge of K: N(x) is the least t >= 0 with x ∈ tK. A shift
+    in K changes N by at most 1, and so it changes the floor by at most 1. With decay = ε and scale
+    = 1 the noise is ε-DP for every shift in K. Let ℓ be an increasing function, and γ the value
+    with the least expectation of ℓ(N(X)) for the noise X. Then no ε-DP additive noise has a smaller
+    expectation (theory/bodies.md §8, Theorem A). On an interval the law is `staircase`.
 
     Two properties of `KNorm` fail here. Scalar Laplace noise at the same ε does not dominate the
     law. And independent staircases in several cells do not hide a shift that is spread over the
@@ -129,7 +129,6 @@ class KStaircase(BodyNoise):
         >>> law = KStaircase(scale=1, body=Ball(bound=1, coordinates=2), gamma="0.3", decay=5)
         >>> round(law.mse / (6 / 25), 2)  # relative to the mse of e^(−5N)
         0.59
-
     """
 
     name: ClassVar[str] = "k-staircase"

@@ -325,7 +325,7 @@ def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
 def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
     """The law of a cell of q numbers in a block of d numbers, for K-norm noise on `body`.
 
-    The gauge of the cell is R·V·B: R is a gamma variable, V is the block's share of it and B the
+    The gauge of the cell is R·V·B. R is a gamma variable, V is the block's share of R, and B is the
     cell's share of the block (see `gauge_factors`). The three are independent. Only R is narrow in
     a large dimension, so the outer integral is over R >= x. Then no integrand has a kink inside its
     range.

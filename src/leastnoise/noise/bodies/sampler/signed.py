@@ -118,8 +118,8 @@ def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
     """Draw `count` points of density ∝ e^(−N).
 
     Each point has a shape s of its own, and independent gauges P ~ Gamma(s) and Q ~ Gamma(D − s).
-    For `Counts` the same law is drawn from P ~ Gamma(s + 1) and Q ~ Gamma(D − s + 1): the point is
-    uniform among the points with at most these gauges.
+    For `Counts` the same law is drawn with P ~ Gamma(s + 1) and Q ~ Gamma(D − s + 1). Then the
+    point is uniform among the points with at most these gauges.
     """
     of = body.of
     return JoinedReals([_exponential_point(source, of) for _ in range(count)])

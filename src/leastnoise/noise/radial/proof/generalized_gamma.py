@@ -206,8 +206,8 @@ def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Positio
     """Return the triple of `_start` for a density with a strong pole, with r₀ = `radius`.
 
     The curve before r₀ adds to each integral at least 0 and at most P(R < r₀), which is at most
-    b^k/Γ(k+1) with b = r₀^p. For the second integral: outputs with Z > ε and a smaller r₂ than at
-    r₀ have r < r₀, and e^ε times their mass under Q is at most their mass under P.
+    b^k/Γ(k+1) with b = r₀^p. The second integral is about outputs with Z > ε and a smaller r₂ than
+    at r₀. They have r < r₀, and e^ε times their mass under Q is at most their mass under P.
     """
     position = hints.position(radius)
     point = curve.at(acb(position.y), far=position.far)
