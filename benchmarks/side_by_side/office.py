@@ -57,7 +57,8 @@ QUESTIONS = {
     "rho": "Count by region and sex, ρ = 0.1",
 }
 WITHOUT_ERRORS = {
-    "Intervals of correlations and standardised rates": ("howto/spread-and-ratios.md", ""),
+    "Interval of an age-standardised rate": ("howto/linear-questions.md", ""),
+    "Interval of a correlation": ("learning.md", ""),
     "Small cells suppressed, with totals that add up": ("howto/margins.md", ""),
     "Workbook with intervals and notes; SDMX-CSV": ("howto/workbooks.md", ""),
     "Rows from files of SPSS, Stata and SAS, with labels": ("howto/statistical-files.md", ""),
