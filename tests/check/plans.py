@@ -43,6 +43,7 @@ def plans() -> dict[str, tuple[dict[str, Any], str]]:
     two = (gaussian, gaussian)
     known: dict[str, tuple[dict[str, Any], str]] = {
         "sums": (_plan(BASIC, *two), "proved"),
+        "no draws": (_plan(BASIC), "rejected"),
         "a sum of ε": (_plan(BASIC, *two, epsilon="0.9999999"), "rejected"),
         "a sum of δ": (_plan(BASIC, *two, delta="1.99999e-5"), "rejected"),
         "tight": (_plan(TIGHT, *two), "proved"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import leastnoise_check as checker
-from tests.check import calibrated, corpus
+from tests.check import calibrated, corpus, numbers
 from tests.check.folders import folders
 from tests.check.plans import plans
 from tests.check.thresholds import thresholds
@@ -135,7 +135,7 @@ def test_exit_codes() -> None:
 
 @pytest.mark.dense
 def test_numbers_hold_the_true_ones_and_are_close() -> None:
-    verdicts = corpus.numbers(checker)
+    verdicts = numbers.numbers(checker)
     assert not [name for name, good in verdicts if not all(good if type(good) is tuple else [good])]
 
 

@@ -8,8 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -19,39 +17,25 @@ import pytest
 import leastnoise as ln
 import leastnoise_check as checker
 from tests.attacks import edits
-from tests.check import corpus
+from tests.check import corpus, numbers
 from tests.check.folders import folders, wrong_types
 from tests.check.javascript import SCRIPTS, Verdict, verdicts
-from tests.check.plans import plans
 from tests.check.test_hostile import TEXTS
-from tests.check.thresholds import thresholds
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="needs node, of Debian's package nodejs"
 )
 EDITS = 400
-Proof = Callable[[dict], checker.Ball]
-PROOFS: dict[str, Proof] = dict(checker.PROOFS)
 
 
 def _python(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Verdict:
-    ends: list[str] = []
-
-    def listed(proof: Proof) -> Proof:
-        def prove(claim: dict) -> checker.Ball:
-            delta = proof(claim)
-            ends.append(f"{delta.low} {delta.high}")
-            return delta
-
-        return prove
-
-    proofs = {kind: listed(proof) for kind, proof in PROOFS.items()}
-    monkeypatch.setattr(checker, "PROOFS", proofs)
     monkeypatch.setattr(sys, "argv", ["leastnoise-check", str(path)])
     capsys.readouterr()
-    return checker.main(), capsys.readouterr().out.splitlines(), ends
+    with corpus.listed_ends(checker) as ends:
+        code = checker.main()
+    return code, capsys.readouterr().out.splitlines(), ends
 
 
 def _agree(python: Verdict, javascript: Verdict) -> bool:
@@ -115,10 +99,9 @@ def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 @pytest.mark.dense
-def test_golden_statements_plans_and_thresholds(compare) -> None:
-    known = plans() | thresholds()
-    records = corpus.statements() | {name: record for name, (record, _) in known.items()}
-    assert compare({name: json.dumps(record) for name, record in records.items()}) == {}
+def test_statements_and_plans(compare) -> None:
+    records = corpus.compared().items()
+    assert compare({name: json.dumps(record) for name, record in records}) == {}
 
 
 @pytest.mark.dense
@@ -216,30 +199,6 @@ def test_fields_of_a_wrong_type(
     assert {0, 1} <= codes <= {0, 1, 3}
 
 
-CALLS = [
-    "integral b40",
-    "integral b-3",
-    *(f"exp b{x}" for x in ("0", "-3", "1/3", "-999", "-1001", "20")),
-    *(f"normal b{x}" for x in ("0", "9", "-77/3", "1/3")),
-    *(f"bessel_k b{x}" for x in ("1/2", "9")),
-    *(f"cap m{m} b{c} b{w}" for m, c, w in (("-1/2", 1, "1/2"), ("0", -2, "1"), ("7/2", 3, "1/4"))),
-    *(f"l2 f{square} i{d} f{e}" for square, d, e in (("4", 2, "1"),)),
-    *(f"gaussian f{square} f{e}" for square, e in (("1/9", "1"), ("4", "0"), ("1/100", "1/3"))),
-    *(
-        f"truncated_laplace f{t} f{a} f{e}"
-        for t, a, e in (("1", 5, "1/2"), ("3", 2, "1"), (5, 1, 2))
-    ),
-]
-"""Functions and their arguments: balls (b), fractions (f), whole numbers (i), halves (m)."""
-LONG_CALLS = ["bessel_k b1/10000", "bessel_k b120", "l2 f9/4 i3 f1/2", "l2 f1 i12 f0"]
-
-
-def _python_call(name: str, *arguments: str) -> list[str]:
-    kinds = {"b": lambda x: checker.Ball.of(Fraction(x)), "f": Fraction, "i": int, "m": Fraction}
-    value = getattr(checker, name)(*(kinds[text[0]](text[1:]) for text in arguments))
-    return [f"{ball.low} {ball.high}" for ball in (value if isinstance(value, tuple) else (value,))]
-
-
 def _javascript_call(name: str, *arguments: str) -> str:
     first, *more = name.split("_")
     kinds = {"b": "Ball.of(spelled('{}'))", "f": "spelled('{}')", "i": "{}", "m": "{}"}
@@ -250,7 +209,9 @@ def _javascript_call(name: str, *arguments: str) -> str:
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
-    "several", [CALLS, pytest.param(LONG_CALLS, marks=pytest.mark.dense)], ids=["short", "long"]
+    "several",
+    [numbers.CALLS, pytest.param(numbers.LONG_CALLS, marks=pytest.mark.dense)],
+    ids=["short", "long"],
 )
 def test_functions_enclose_numbers_alike(several: list[str]) -> None:
     calls = [call.split() for call in several]
@@ -259,4 +220,4 @@ def test_functions_enclose_numbers_alike(several: list[str]) -> None:
     source += f"console.log(JSON.stringify([{listed}]));"
     done = subprocess.run(["node"], input=source, capture_output=True, text=True, check=True)
     for call, ends in zip(calls, json.loads(done.stdout), strict=True):
-        assert ends == _python_call(*call), call
+        assert ends == numbers.ends_of_call(checker, *call), call
