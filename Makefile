@@ -81,7 +81,7 @@ test-slow: install
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m '((slow or dense) and not engines) or attack' \
-	  --gate --attacks 200 --attack-seed $(or $(COMMIT),1)
+	  --gate --attacks 120 --attack-seed $(or $(COMMIT),1)
 
 # So many attacks of each kind, a tenth where one takes as long as ten others, a fiftieth of models,
 # a hundredth of containers; from another SEED, others. The guard of tests/attacks says how many were tried, and how to

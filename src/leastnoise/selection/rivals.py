@@ -82,7 +82,7 @@ _MANY_NUMBERS = 30
 _MOST_GAINED_BY_DESIGN = 0.5
 _LARGEST_SIMPLE_DELTA = Fraction(1, 10)
 _SMALL = Fraction(1, 2)  # up to this ε/k, whole numbers and steps gain at most 2 %
-_BEHIND = "no smaller loss than that of other noise is expected from it"
+_BEHIND = "it isn't expected to have a smaller loss than other noise"
 
 
 def list_worthwhile(
