@@ -276,6 +276,25 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "Protected: the presence or absence of any one patient." in verified
 
 
+@pytest.mark.parametrize(
+    ("edges", "labels"),
+    [
+        ([-math.inf, 5, 10], ["below 5", "5 to 10", "at most 10"]),
+        ([0, 5, 10], ["0 to below 5", "5 to 10", "0 to 10"]),
+        ([0, 5, math.inf], ["0 to below 5", "5 or more", "0 or more"]),
+    ],
+)
+def test_labels_of_bands_say_which_ends_belong_to_them(
+    tmp_path: Path, edges: list[float], labels: list[str]
+) -> None:
+    """The last band contains its upper end, and so does the last cumulative count."""
+    histogram = {"column": "x", "edges": edges, "cumulative": True}
+    folder = make_rows(tmp_path)
+    release(folder, query=[{"name": "q", "histogram": histogram}]).run()
+    words = read(page.report(folder / "out")).words
+    assert [label for label in labels if label not in words] == []
+
+
 def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     query = {"name": "q", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}

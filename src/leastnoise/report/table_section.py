@@ -238,12 +238,14 @@ def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list
     last = float(axis.edges[-1])
     texts: list[str] = []
     for low, high in zip(map(as_float, lower), map(as_float, upper), strict=True):
-        if math.isinf(low):
-            texts.append(f"below {_edge(high)}" if math.isfinite(high) else "all")
+        if math.isinf(low) and math.isinf(high):
+            texts.append("all")
         elif math.isinf(high):
             texts.append(f"{_edge(low)} or more")
         else:
-            texts.append(f"{_edge(low)} to {'' if high == last else 'below '}{_edge(high)}")
+            start = "" if math.isinf(low) else f"{_edge(low)} to "
+            end = "below " if high != last else "" if start else "at most "
+            texts.append(f"{start}{end}{_edge(high)}")
     return texts
 
 
