@@ -57,9 +57,9 @@ def calibrate_family(
     The `question` has one sensitivity. `search` finds the law for families whose registration has
     no search.
 
-    The scale is never below the exact minimum, and at most 1e-9 (relative) above it. The limit is
-    1e-5 for generalized-gamma, and for gaussian-mixture at δ < 1e-6. Raises NotApplicable if the
-    family can't serve, NotCertified if no proof was found.
+    The scale is never below the exact minimum. For one release, it is at most 1e-9 (relative)
+    above it, or 1e-5 for generalized-gamma, and for mixtures of kernels at δ < 1e-6. Raises
+    NotApplicable if the family can't serve, NotCertified if no proof was found.
     """
     budget, sensitivity, geometry = question.budget, question.sensitivity, question.geometry
     if why := family.why_not(dimension=question.noise_dimension, delta=budget.delta):

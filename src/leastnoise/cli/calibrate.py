@@ -124,7 +124,7 @@ def _spread(values: NDArray[np.float64]) -> str:
 
 
 def _parameter(name: str, value: Any) -> tuple[str, str]:
-    """A parameter's name and text: a number with 12 digits, a list's length, or a body's kind."""
+    """A name and a text: a number with 12 digits, a list's length, or "body" and its kind."""
     if isinstance(value, dict):
         return "body", str(value.get("kind", name))
     if isinstance(value, list):

@@ -152,7 +152,10 @@ def _copy(target: Path) -> None:
 
 
 def find_table() -> Path:
-    """The table's file in the installed statsmodels, found without importing statsmodels."""
+    """The table's file in the installed statsmodels, found without importing statsmodels.
+
+    Raises InvalidInput if it is missing.
+    """
     from leastnoise.errors import InvalidInput
 
     package = importlib.util.find_spec("statsmodels")

@@ -66,7 +66,7 @@ def print_facts(facts: Sequence[tuple[str, str]]) -> None:
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = ""
 ) -> None:
-    """Print a table on stdout, with texts aligned left and numbers aligned right.
+    """Print a table and its `note` on stdout, with texts aligned left and numbers aligned right.
 
     A cell with more than 2,000 characters is cut, and ends with "…".
     """

@@ -81,7 +81,7 @@ class LazyUniform(LazyReal):
         self._known = known
 
     def enclose(self, bits: int) -> arb:
-        """The ball [prefix, prefix + 1]/2^known, with fresh bits if needed.
+        """The ball [prefix, prefix + 1]/2^known, after drawing bits until `known` >= `bits`.
 
         See `LazyReal.enclose`.
         """

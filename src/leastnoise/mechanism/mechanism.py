@@ -151,7 +151,7 @@ class Mechanism:
     def variances(self) -> NDArray[np.float64]:
         """The variance of each coordinate's error before rounding, shape (dimension,).
 
-        If all are equal it is a read-only view of one number, which takes no memory.
+        If all are equal it may be a read-only view of one number, which takes no memory.
         """
         geometry = self.certificate.geometry
         if isinstance(self.noise, VectorNoise):

@@ -254,7 +254,10 @@ def all_steps(values: Plain, exponent: int) -> list[Fraction]:
 
 
 def all_within_limit(values: Plain, exponent: int) -> bool:
-    """True if every value is finite and at most 2^61·2^exponent in size; NaN counts as 0."""
+    """True if every value is at most 2^61·2^exponent in size; NaN counts as 0.
+
+    An infinite value is beyond the limit, but in `Rationals` it counts as ±2^61 steps, within it.
+    """
     if isinstance(values, Rationals):
         items = values.values.reshape(-1)
         return all(abs(steps_of(item, exponent)) <= LARGEST_STEPS for item in items)

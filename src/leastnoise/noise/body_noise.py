@@ -124,7 +124,7 @@ class VectorNoise(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """The mean of `mean_abses`."""
+        """The mean of E|X_i| over the coordinates i."""
         return float(self.mean_abses.mean())
 
     def _known(self, moments: NDArray[np.float64] | None) -> NDArray[np.float64]:

@@ -229,11 +229,11 @@ class Question:
         )
 
     def one_at(self, budget: Budget) -> Question:
-        """The question about one release of all rows whose noise meets `budget` on a sample.
+        """The question about one release of all rows; on one sample, its noise meets `budget`.
 
         Its budget is larger than `budget` if rows are sampled, since sampling amplifies privacy. If
-        δ is so large that one sample needs no noise but `compositions` samples do, the result is
-        only a start for a search. Raises Refused if even all samples together need no noise.
+        δ >= `sampling_rate`, one sample needs no noise, and the result is only a start for a
+        search. Raises Refused if even all samples together need no noise.
         """
         rate, often = self.sampling_rate, self.compositions
         whole = budget if rate == 1 else amplify(budget, rate, compositions=often)

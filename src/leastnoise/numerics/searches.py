@@ -28,8 +28,8 @@ _MAX_EVALUATIONS = 200
 class IncreasingRoot:
     """A search for the last point where an increasing function is still at most 0.
 
-    The result x has f(x) <= 0 < f(x') for some x' within `tolerance` above x (or a few ulps of x,
-    if these are larger). The bracket grows from the guess by secant steps, then Brent's method
+    The result x has f(x) <= 0 < f(x') for some x' within `tolerance` of x (or a few ulps of x, if
+    these are larger). The bracket grows from the guess by secant steps, then Brent's method
     (Brent 1973, chapter 4) closes it.
 
     >>> IncreasingRoot(tolerance=1e-12).find(lambda x: x**3 - 2, guess=1.0) ** 3 <= 2

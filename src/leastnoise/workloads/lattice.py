@@ -88,8 +88,8 @@ class TableLattice(ABC):
     def spread(self) -> Floats:
         """The matrix S that computes variances, v_B = Σ S_BA/θ_A over all tables A.
 
-        S_BA is N r_A/n_B² where A is a sum of B, else 0. Its shape is (published tables B, every
-        table A).
+        S_BA is N r_A/n_B² where A is a sum of B, else 0; it is 0 for a total A that is known. Its
+        shape is (published tables B, every table A).
         """
         counts = np.array([self.cells(table) for table in self.tables], dtype=float)
         contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)

@@ -197,7 +197,9 @@ def _points(
 def _upper_atoms(
     base: LossLattice, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
-    """Atoms (p, q) of the subsampled pair, p rounded up and q rounded down, and P(Z = ∞).
+    """Atoms (p, q) of the subsampled pair and its mass of infinite loss, so that δ is no smaller.
+
+    Each p and the mass are rounded up, each q is rounded down.
 
     Let w be P's mass at the loss z in `base`. Q's mass there is q = we^(−z) (`other`). If the
     record is removed, H_α(R‖Q) = γH_a(P‖Q) gives the atom (γw + (1 − γ)q, q). The mass q₋ that Q
@@ -232,13 +234,16 @@ def _upper_atoms(
 def _lower_atoms(
     base: LowerCells, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
-    """Atoms (p, q) of the subsampled pair, p rounded down and q rounded up, and P(Z = ∞).
+    """Atoms (p, q) of the subsampled pair and its mass of infinite loss, so that δ is no larger.
+
+    Each p and the mass are rounded down, each q is rounded up.
 
     Let w be P's mass at the loss z in `base`, q Q's mass there, and T the total of all q. Let q₋ =
     max(0, 1 − T) be Q's mass outside of P's support, rounded down. If the record is added, the
-    atoms are as in `_upper_atoms`. If it is removed, they are (γw + (1 − γ)q/max(1, T), q) and ((1
-    − γ)q₋, q₋). Rounding may make T exceed 1. Dividing by T keeps the part 1 − γ of R within 1 − γ,
-    as the case a <= 0 needs. For a > 0 an atom adds at most γ(w − aq) to H_α(R‖Q).
+    atoms are (w, (1 − γ)w + γq), with q = 0 for the infinite loss. If it is removed, they are (γw +
+    (1 − γ)q/max(1, T), q) and ((1 − γ)q₋, q₋). Rounding may make T exceed 1. Dividing by T keeps
+    the part 1 − γ of R within 1 − γ, as the case a <= 0 needs. For a > 0 an atom adds at most γ(w −
+    aq) to H_α(R‖Q).
     """
     gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     atoms = [(loss, mass) for loss, mass in base.atoms if mass > 0]

@@ -301,7 +301,7 @@ def _write_fields(values: object, fields: Schema, within: str) -> dict[str, Any]
 
 
 def _write(value: Any, node: Schema) -> str | bool:
-    """The shortest text that `_read` converts back to `value`."""
+    """A text that `_read` converts back to `value`; for a flag, its truth value."""
     kind = _kind(node)
     if kind == "flag" and isinstance(value, bool):
         return value

@@ -258,11 +258,11 @@ def lebeda(
 
 
 def grouped(sensitivity: Groups) -> Blocks:
-    """Algorithm 2 of Lebeda (2024) for disjoint groups, with its noise η corrected.
+    """Algorithm 2 of Lebeda (2024) for disjoint groups of d queries each, with a correction.
 
     Each group releases 2v − n and C·n as in `lebeda`: C = d^¼ for records that are added or
-    removed, C = √d for records that are replaced. In the latter case, under μ-GDP, the noise shared
-    by a group's queries has variance 1/μ² instead of the printed 4/μ² (theory/noise.md §8).
+    removed, C = √d for records that are replaced. In the latter case, under μ-GDP, the noise that a
+    group's queries share (the paper's η) has variance 1/μ². The paper prints 4/μ².
 
     Args:
         sensitivity: The groups.

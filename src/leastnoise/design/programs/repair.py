@@ -123,7 +123,7 @@ def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ..
 
 
 def mix(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tuple[int, ...]:
-    """Integer weights of a mixture of two laws; `others` has the weight `share` in [0, 1]."""
+    """Integer weights of a mixture of two laws; `others` has about the weight `share` in [0, 1]."""
     unit, part = 1 << _SHARE_BITS, math.ceil(math.ldexp(share, _SHARE_BITS))
     here, there = (2 * sum(x) - x[0] for x in (masses, others))
     length = max(len(masses), len(others))

@@ -256,10 +256,10 @@ def _variation_by_waves(noise: KStaircase) -> arb:
 
 
 def _variation_by_steps(noise: KStaircase) -> arb:
-    """Enclose the bound of `_total_variation` by adding the sums step by step.
+    """Enclose the bound of `_total_variation`, 1 minus a ratio of two sums, by adding their terms.
 
-    The numerator's sum is cut off, and the rest of the denominator's sum is at most a geometric
-    series. The result is 1 if there are too many steps.
+    The numerator is cut off, and the rest of the denominator is at most a geometric series. The
+    result is 1 if there are too many terms.
     """
     d, gamma = noise.dimension, noise.gamma
     fall = (-ball(noise.decay)).exp()

@@ -80,10 +80,10 @@ class SeveralReleases(ABC):
 def scale_alone(task: SeveralReleases) -> Noise:
     """Fit a family whose only parameter is the scale to all releases, and return the law.
 
-    Gaussian noise needs √k times the scale for one release, and noise at δ = 0 needs k times the
-    scale for one release. For other families the scale is solved from the proved bound on δ, and is
-    up to about 1e-5 (relative) above the smallest scale. The search starts near √k times the scale
-    for one release. For samples it starts at the scale for one release.
+    Without sampling, Gaussian noise needs √k times the scale for one release, and noise at δ = 0
+    needs k times that scale. Samples at δ = 0 get the law for ε/k. Otherwise the scale is solved
+    from the proved bound on δ, and is up to about 1e-5 (relative) above the smallest scale. The
+    search starts near √k times the scale for one release; for samples, at that scale.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1

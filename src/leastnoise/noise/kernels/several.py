@@ -52,9 +52,9 @@ _FAR = 0.05  # longest step in ln σ
 def several(task: SeveralReleases) -> KernelNoise:
     """The law with spacing 1 for several releases, each with a worst shift of 1.
 
-    For releases of samples, decay and number of kernels are fitted to fewer releases of all rows.
-    Their number is the average number of samples that contain a given row. The budget of this fit
-    is the budget that Gaussian noise, calibrated for the samples, meets in these releases. Raises
+    For releases of samples, decay and number of kernels are fitted to m releases of all rows, and
+    then σ to the samples. m is the average number of samples with a given row, and at least 2. The
+    m releases get the budget for which Gaussian noise needs the same σ as for the samples. Raises
     InvalidArgument for a fixed spacing.
     """
     family = cast("type[KernelNoise]", task.family)

@@ -269,7 +269,7 @@ def several(task: SeveralReleases) -> Noise:
     Let k be the number of releases. The smallest scale is the root of a proved bound on δ, from the
     moment generating function of the loss. It is searched in ln(1/σ − ε/k), to 1e-10, since σ = k/ε
     is private even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of the
-    losses give another bound.
+    losses give another bound. Samples and δ = 0 are left to `scale_alone`.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)

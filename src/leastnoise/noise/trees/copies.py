@@ -55,7 +55,7 @@ class Laws:
 
     @classmethod
     def of_node(cls, law: LevelLaw) -> Laws:
-        """The law of one node's noise, as the only number."""
+        """The laws of a single number: the noise of one node."""
         halves, count = law.probabilities, 2 * len(law.probabilities)
         points = np.arange(len(halves), dtype=np.float64)
         mass = float(2 * halves.sum() - halves[0])

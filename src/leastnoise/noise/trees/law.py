@@ -75,7 +75,7 @@ def _no_tree(branches: tuple[int, ...]) -> InvalidArgument:
 
 
 def _check_shares(shares: Iterable[Exact], *, name: str, record: Agreeing) -> tuple[Fraction, ...]:
-    """The shares as Fractions; raises InvalidArgument unless they fit the tree and the scale."""
+    """The shares as Fractions; raises InvalidArgument if `record` can't have them."""
     like = "numbers, such as [0, '0.3', '0.7']"
     numbers = tuple(
         exact(share_given, name=name)

@@ -89,7 +89,7 @@ _INSTEAD: Mapping[type[Parsed], str] = {
 
 
 def explain_window(function: object, known: Collection[str]) -> str:
-    """The error message for a window without a unit, or with a function that isn't `known`."""
+    """The error message for a window without a unit (no `known`), or with an unknown function."""
     name = _name_of(function)
     if not known:
         return (

@@ -60,7 +60,7 @@ class WeighedQuantiles(QuantileLayout):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, in words that follow its name: "counts for at most 3 rows …"."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
 
@@ -72,5 +72,5 @@ class WholeRowQuantiles(QuantileLayout):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, in words that follow its name, such as "is counted once"."""
         return self.histogram.limits

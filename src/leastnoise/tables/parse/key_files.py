@@ -100,7 +100,7 @@ def read_keys(
 
 
 def _name_repeated(keys: Sequence[Key], file: str) -> str:
-    """A sentence that names the line (in a Parquet file the row) of the first key given twice."""
+    """A sentence that names the first line that repeats a key (in a Parquet file the row)."""
     first: dict[Key, int] = {}
     index = next(i for i, key in enumerate(keys) if first.setdefault(key, i) < i)
     ends = file.lower()

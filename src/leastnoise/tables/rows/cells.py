@@ -36,7 +36,7 @@ class Summand:
 
     @property
     def integer(self) -> type[nw.Int32 | nw.Int64]:
-        """The integer type for rows: DuckDB sums 32-bit integers of its own tables faster."""
+        """The type of I: 32 bits if `bits` < 31, as DuckDB sums these faster, else 64."""
         return nw.Int32 if self.bits < 31 else nw.Int64
 
 
@@ -244,10 +244,7 @@ def keep_publishable(
 
 
 def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
-    """The integer that a row adds for a component.
-
-    For a component of values, the unscaled value.
-    """
+    """The number that a row adds: 2^bits if it counts, else 0; or its value, not yet scaled."""
     component = summand.component
     if component.of_values:
         return _value(engine, spec, component)

@@ -137,7 +137,7 @@ class Engine(ABC):
         """Add a column `name` with the SHA-256 of the salt and the values of `columns`.
 
         The hashed bytes are the salt and then, for each column, the number of bytes of its text, a
-        colon and these bytes. An engine may keep only the first 128 bits, since hashes must only
+        colon and these bytes. An engine may keep only the first 128 bits, since hashes need only
         sort alike on every engine.
         """
 

@@ -299,7 +299,7 @@ def _find_ambiguous_unit(spec: Spec, present: Collection[str]) -> Iterator[Probl
 
 
 def _named_columns(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Every column that the spec names outside its queries, with the key that names it."""
+    """The unit's column and those in `data.types` and `columns`, with the keys that name them."""
     if not spec.privacy.by_row:
         yield spec.privacy.unit, "privacy.unit"
     for name in spec.data.types:

@@ -286,7 +286,7 @@ class Std(Spread):
         return ingredients.unit * np.minimum(delta, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The `std` of V, from `_std`; the inverse of `std_from_variance`."""
+        """The std of the variance V from the std of its root, below the largest possible std."""
         scaled = std / ingredients.unit
         root = 2 * np.sqrt(variance)
         return scaled * np.maximum(scaled, root)

@@ -125,7 +125,7 @@ class QuantilesByChance(QuantileKind):
     with_ends: ClassVar[bool] = False
 
     def find_plan_type(self) -> type[QuantilePlan]:
-        """The class of plans of quantiles that chance chooses."""
+        """The class of these quantiles' plans: `ByChance`."""
         from leastnoise.tables.answers.quantiles.by_chance import ByChance  # noqa: PLC0415  (0.5 s)
 
         return ByChance

@@ -200,7 +200,7 @@ def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
 
 
 def column_problems(column: str, hierarchy: Hierarchy, key: str) -> Iterator[Problem]:
-    """The problems of the levels of a column's keys."""
+    """The problems of the levels of `column`; `key` is the path of these levels in the spec."""
     keys, levels = hierarchy.keys, list(hierarchy.levels.values())
     if not 1 <= len(levels) <= MOST_LEVELS:
         yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."

@@ -128,7 +128,7 @@ class Levels(TreeSums):
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """The standard deviations with other noise: the fields of `Compared` except `own`."""
+        """Deviations with noise in the keys alone and per table, and a lower bound, by field."""
         releases, tree, tables = (
             self.certificate.compositions,
             key_tree(self.cells),

@@ -74,7 +74,7 @@ class WeightedSums(OfOneQuery):
 
     @cached_property
     def sums(self) -> MergedSums:
-        """The named sums of the query, over merged cells."""
+        """The named sums of the query; cells with the same weights in all sums are one cell."""
         spec = self.layouts.spec
         (query,) = (query for query in spec.query if query.name == self.layout.name)
         return sums_of(spec, query)

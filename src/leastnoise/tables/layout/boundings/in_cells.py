@@ -136,7 +136,7 @@ class InCells(UnitShifts):
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True for several cells if a person can move the numbers of all by `most` at once."""
+        """True if a person can move a number by `most` in each of several cells at once."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
