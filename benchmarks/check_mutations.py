@@ -31,6 +31,7 @@ SECONDS, MEMORY = 15, 6 << 30  # CPU time of a case, and memory
 ARITHMETIC = {"Ball", "exp", "pi", "normal", "bessel_k", "cap", "lattice", "require"}
 LIMIT = "a limit of work: what is beyond it is refused or not checked, and true on either side"
 WIDER = "the ball gets wider, or stays as it is"
+SMALL_TERMS = "terms of at most a unit have x² <= n/3, so that the other condition ends the loop"
 Case = Callable[[Any], Any]
 ALIKE: dict[str, dict[str, str]] = {
     "show": {"300": "how much is printed", "200": "how much is printed"},
@@ -62,12 +63,25 @@ ALIKE: dict[str, dict[str, str]] = {
         "1": "a limit of nesting, or a default that only counts; all other ones are caught",
         "True": "the lengths were compared before",
     },
+    "Ball": {
+        "other.low > 0": "a division by 0 fails",
+        "0": "a divisor of one unit is refused, too",
+    },
     "exp": {
         "end < -1000 * UNIT": "no end is there exactly",
+        "1000": "from -1001 on the series holds, too",
         "end <= UNIT << 17": LIMIT,
+        "17": LIMIT,
         "0": WIDER,
         "1": WIDER,
         "2": WIDER,
+    },
+    "integral": {
+        "total + Ball(-2, 2)": "from -2 to 2 is symmetric",
+        "1": "terms below 2 units, each less than half the last, sum to less than 2 units",
+        "square.high > n // 2 * UNIT": SMALL_TERMS,
+        "n // 2": SMALL_TERMS,
+        "2": SMALL_TERMS,
     },
     "rounded_up": {"1": "the fraction gets larger, and stays above the root"},
     "shifts_of": {
@@ -115,6 +129,11 @@ ALIKE: dict[str, dict[str, str]] = {
         "1": "any number above 1/20",
         "10_000": "the steps beyond are below the last digit",
     },
+    "check_deviations": {
+        "0": "a plan that lacks one of the two numbers is compared more often",
+        "2": "there are two standard deviations of each number",
+    },
+    "laws_of": {"True": "the lengths are those of one list"},
     "check_statement": {"delta.high / UNIT": "the number in the text of a rejection"},
     "rows_of": {"1": LIMIT, "30": LIMIT},
     "content": {
@@ -131,7 +150,12 @@ ALIKE: dict[str, dict[str, str]] = {
         "True": "the lengths are those of one list",
     },
     "hull_of": {"1": "of one cell at most all move, whatever `most` is"},
-    "truncated_steps": {"epsilon < decay": "at equality what is added is 0"},
+    "truncated_steps": {
+        "epsilon < decay": "at equality what is added is 0",
+        "x <= gamma": "both formulas agree at gamma",
+        "radius >= t": "at equality the side is 0",
+    },
+    "check_draw": {"delta.high / UNIT": "the number in the text of a rejection"},
     "lattice": {
         "shift * len(w)": LIMIT,
         "shift * len(w) <= 3 * 10**5": LIMIT,
@@ -162,7 +186,8 @@ def changed(change: Mutation) -> ModuleType | None:
     lines[change.line - 1] = text[:start] + change.new.encode() + text[end:]
     module = ModuleType("changed")
     try:
-        exec(compile(b"\n".join(lines), "changed", "exec"), module.__dict__)
+        with limited():  # the constants of a changed module may never be finished
+            exec(compile(b"\n".join(lines), "changed", "exec"), module.__dict__)
     except Exception:  # noqa: BLE001 (whatever it raises, it is no checker)
         return None
     return module

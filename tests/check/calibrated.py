@@ -154,6 +154,11 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
         budget=Budget(epsilon="0.5", delta="1e-5"), draws=(("counts", twice),), releases=2
     )
     replaced = [{"name": "a", "certificate": law | {"neighbours": "replace-one"}}]
+    other = records()["laplace, l1 of 1"]
+    together = plan | {
+        "rule": "tight composition: all draws of noise together, their laws fixed in advance",
+        "draws": [*plan["draws"], {"name": "a", "certificate": other}],
+    }
     for name, edits, verdict in (
         ("two limits", two, "proved"),
         ("limits that fall", {"candidates": ["5", "2", "10"]}, "rejected"),
@@ -161,6 +166,8 @@ def false_steps() -> dict[str, tuple[dict[str, Any], str]]:
         ("a plan too few", {"plans": [plan] * 2}, "rejected"),
         ("a limit again", {"plans": [plan, plan, again], "epsilon": "9"}, "rejected"),
         ("other neighbours", {"plans": [plan, plan, plan | {"draws": replaced}]}, "rejected"),
+        ("an unproved plan", {"plans": [plan, together, plan]}, "not checked"),
+        ("a draw for a plan", {"plans": [plan, law, plan]}, "rejected"),
         ("a series", {"plans": [plan, plan, json.loads(series.to_json())]}, "rejected"),
         ("one limit", {name: two[name][:1] for name in two}, "rejected"),
     ):

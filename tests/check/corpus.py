@@ -69,21 +69,28 @@ def geometries() -> dict[str, tuple[dict[str, Any], str]]:
 
 def fields() -> dict[str, tuple[dict[str, Any], str]]:
     """Certificates with edited fields, and the verdicts on them, by name."""
-    gaussian = statements()["gaussian"]
+    gaussian, loose = statements()["gaussian"], {"delta": "0.9", "delta_interval": ["0", "1"]}
     rows = calibrated.records()["gaussian, 3 rows in 2 add-remove"]
     ball = _with_parameters(calibrated.records()["l2, l2 of 3"], scale="9")  # a draw's loss is 1/3
     little = _with_parameters(ball, scale="0.005")
     ball |= {"compositions": 3, "delta_interval": ["0", "0"], "epsilon": "1"}
     number = {"dimension": 1, "noise": {"name": "l2", "parameters": {"scale": "9"}}}
     sides, stairs = (statements()[name] for name in ("two sides", "staircase"))
-    steps = stairs | {"epsilon": "0.5", "delta": "0.9", "delta_interval": ["0", "1"]}
+    steps = stairs | {"epsilon": "0.5"} | loose
     pure, body = calibrated.records()["laplace, l1 of 1"], statements()["body, product"]
     hull = body["sensitivity"]["hull"]
-    lattice = statements()["discrete-staircase"] | {"delta": "0.9", "delta_interval": ["0", "1"]}
+    lattice = statements()["discrete-staircase"] | loose
+    short = statements()["truncated-staircase"] | loose
     return {
         "field, three draws of l2 noise": (ball, "proved"),
         "field, three draws, less ε": (ball | {"epsilon": "0.99"}, "not checked"),
         "field, little l2 noise": (little, "not checked"),
+        "field, three draws, a loss of 2": (
+            _with_parameters(ball, scale="4.5") | {"epsilon": "2"}, "proved",
+        ),
+        "field, three draws, a loss above 2": (
+            _with_parameters(ball, scale="4.4") | {"epsilon": "2"}, "not checked",
+        ),
         "field, l2 noise of a single number": (ball | number, "rejected"),
         "field, a staircase with δ above 0": (steps, "not checked"),
         "field, the smallest core": (_with_parameters(sides, core="0.000001"), "proved"),
@@ -100,6 +107,8 @@ def fields() -> dict[str, tuple[dict[str, Any], str]]:
         "field, a number for bodies": (
             body | {"sensitivity": {"kind": "within", "hull": hull | {"bodies": 5}}}, "rejected",
         ),
+        "field, a radius of half a shift": (_with_parameters(short, radius="0.5"), "not checked"),
+        "field, a smaller radius": (_with_parameters(short, radius="0.4"), "not checked"),
         "field, weights of 1": (_with_parameters(lattice, masses=[1, 1, 1]), "proved"),
         "field, a first weight of 0": (_with_parameters(lattice, masses=[0, 1, 1]), "rejected"),
         "field, no grid": (gaussian | {"grid": None}, "proved"),
@@ -170,27 +179,28 @@ def verdict_on_files(checker: Any, files: dict[str, bytes]) -> str:
             return "rejected"
 
 
-def exit_code(checker: Any, *arguments: object) -> int:
-    """The exit code of the checker's command."""
+def run(checker: Any, *arguments: object) -> tuple[int, str]:
+    """The exit code of the checker's command, and what it prints."""
     command = ["leastnoise-check", *map(str, arguments)]
-    with mock.patch("sys.argv", command), contextlib.redirect_stdout(io.StringIO()):
-        return checker.main()
+    with mock.patch("sys.argv", command), contextlib.redirect_stdout(io.StringIO()) as printed:
+        code = checker.main()
+    return code, printed.getvalue()
 
 
-def exit_codes(checker: Any) -> list[int]:
-    """The exit codes of wrong usage, of a release, and of texts with each of the verdicts."""
+def runs(checker: Any) -> list[tuple[int, str]]:
+    """Exit codes and output: of wrong usage, of a release, and of texts with each verdict."""
     known = statements()
     plan = known["release zcdp"] | {"epsilon": "19.9"}
-    codes = [exit_code(checker), exit_code(checker, "-h"), exit_code(checker, RELEASE, RELEASE)]
-    codes.append(exit_code(checker, RELEASE))
+    outcomes = [run(checker), run(checker, "-h"), run(checker, RELEASE, RELEASE)]
+    outcomes.append(run(checker, RELEASE))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.json"
         for record in (known["gaussian"], known["cactus"], plan, {}, [], float("inf")):
             path.write_text(json.dumps(record))
-            codes.append(exit_code(checker, path))
+            outcomes.append(run(checker, path))
         path.write_text("")
-        codes.append(exit_code(checker, path))
-    return codes
+        outcomes.append(run(checker, path))
+    return outcomes
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -261,7 +271,7 @@ def cases() -> dict[str, Callable[[Any], Any]]:
     known |= {call: of_call(call) for call in CALLS + LONG_CALLS}
     known |= {f"folder, {name}": of_files(files) for name, (files, _) in folders().items()}
     known |= {f"folder {folder.name}": of_folder(folder) for folder in releases()}
-    known["exit codes"] = exit_codes
+    known["runs of the command"] = runs
     known["deviations"] = lambda checker: list(deviations(checker))
     known |= {f"numbers, {name}": of_numbers(part) for name, part in computations().items()}
     return known | {f"edited {name}": check_case(text) for name, text in texts()}

@@ -163,8 +163,12 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
 
 
 def computations() -> dict[str, Computation]:
-    """The parts of `numbers` by name: arithmetic, exact lengths, each law and each function."""
-    parts: dict[str, Computation] = {"arithmetic": _arithmetic, "lengths": _lengths}
+    """The parts of `numbers` by name: arithmetic, roots, images, each law and each function."""
+    parts: dict[str, Computation] = {
+        "arithmetic": _arithmetic,
+        "roots": _roots,
+        "images": _images,
+    }
     for name, given, delta in laws():
         parts[f"{name} {given}"] = partial(_law, name=name, given=given, delta=delta)
     for key, ends in truths().items():
@@ -186,7 +190,7 @@ def _arithmetic(checker: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{a} / {b}", _exactly(checker, of(a) / of(b), a / b, 200)
 
 
-def _lengths(checker: Any) -> Iterator[tuple[str, Any]]:
+def _roots(checker: Any) -> Iterator[tuple[str, Any]]:
     for square in (Fraction(9, 4), Fraction(2), Fraction(1, 3), Fraction(10**40 + 1)):
         above = checker.rounded_up(square) / square - 1
         yield (
@@ -194,6 +198,9 @@ def _lengths(checker: Any) -> Iterator[tuple[str, Any]]:
             (above >= 0, above < Fraction(1, 2**58), square == Fraction(9, 4) or above > 0),
         )
         yield f"exact root {square}", checker.rounded_up(square**2) == square**2
+
+
+def _images(checker: Any) -> Iterator[tuple[str, Any]]:
     for queries, geometry, longest in images():
         yield f"image {queries} {geometry}", checker.longest_image(queries, geometry) == longest
 
