@@ -24,7 +24,7 @@ import pandas as pd
 from benchmarks.side_by_side.environments import Library, ask_all
 from benchmarks.timing import print_rows
 
-RUNS = 30
+RUNS = 10
 PERSONS = 200_000
 TOP_INCOME = 150_000
 LIBRARIES = (

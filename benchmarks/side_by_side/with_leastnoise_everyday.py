@@ -122,7 +122,8 @@ def rates(columns: Any) -> dict[str, float]:
 
 read = {
     "deciles": lambda columns: {
-        str(k): item[0] for k, item in enumerate(columns.values(), start=1)
+        str(k): columns[name][0]
+        for k, name in enumerate((n for n in columns if not n.endswith("_rows_95")), start=1)
     },
     "spread": lambda columns: {"std": columns["std_income"][0]},
     "patients": lambda columns: {"n": columns["count_units"][0]},

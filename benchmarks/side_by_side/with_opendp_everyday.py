@@ -1,4 +1,4 @@
-"""OpenDP: fifteen everyday questions by its Context over Polars frames, with Laplace noise.
+"""OpenDP: sixteen everyday questions by its Context over Polars frames, with Laplace noise.
 
 Quotients are computed from sums and counts that OpenDP releases. Their shares follow its
 documentation: the sum of a mean has two thirds, and the three numbers of a standard deviation have
@@ -7,8 +7,8 @@ are sums of a contingency table of the cells, which has less noise than one of a
 cumulative counts come from its tree of ten branches, made consistent; a level has a third of ε.
 
 A query is resolved once, since its search for a scale tries about a thousand measurements in 2 to
-4 s of a processor. Each release calls the measurement again, with fresh noise. Totals and levels
-take 12 s and 2 s a release, so that there are fewer releases of them.
+4 s of a processor. Each release calls the measurement again, with fresh noise. Totals take
+12 s a release, so that there are fewer releases of them.
 """
 
 import itertools
@@ -274,5 +274,5 @@ report_answers(
     questions,
     lambda item: questions[item](),
     runs=int(sys.argv[2]),
-    fewer={"margins": 4, "levels": 10},
+    fewer={"margins": 4},
 )
