@@ -285,7 +285,8 @@ def draw_one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
 def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
     """Two default inputs, 0 and the claimed sensitivity Δ; None if Δ isn't known.
 
-    In more dimensions they are vectors that differ by Δ in one coordinate.
+    In more dimensions they are vectors that differ by Δ in one coordinate. Δ is rounded down to a
+    float.
     """
     bound = getattr(claim.sensitivity, "bound", None)
     if bound is None:

@@ -84,7 +84,9 @@ class Claim:
     def of(cls, mechanism: Mechanism) -> Claim:
         """The claim of a mechanism of this library, from its certificate.
 
-        The noise is left out if a geometry maps it before the release.
+        The noise is left out if a geometry maps it before the release. The certificate's ε and δ
+        are taken whatever its `sampling_rate` is. An audit draws no samples, so it may refute a
+        certificate that holds for samples only.
 
         Args:
             mechanism: The mechanism.
@@ -190,19 +192,26 @@ class Audit:
 
     @property
     def epsilon_lower(self) -> float:
-        """A proved lower bound on ε at the claimed δ; 0 if nothing was found."""
+        """A lower bound on ε at the claimed δ, wrong with probability at most `error`.
+
+        It may be above 0 without a violation. It is 0 if no event gives a bound.
+        """
         return max((finding.epsilon_lower or 0.0 for finding in self.findings), default=0.0)
 
     @property
     def delta_lower(self) -> float:
-        """A proved lower bound on δ at the claimed ε; 0 if nothing was found."""
+        """A lower bound on δ at the claimed ε, wrong with probability at most `error`.
+
+        It may be above 0 without a violation. It is 0 if no event gives a bound.
+        """
         return max((finding.delta_lower or 0.0 for finding in self.findings), default=0.0)
 
     def sentences(self) -> list[str]:
         """The findings as text.
 
         Returns:
-            Paragraphs: the claim, one per detector, and a conclusion.
+            Paragraphs: the claim, one per detector, the lower bounds on ε and δ unless both are 0,
+            and a conclusion if there is no violation.
 
         """
         claim = _words.format_guarantee(self.claimed.epsilon, self.claimed.delta)

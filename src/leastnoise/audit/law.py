@@ -59,7 +59,7 @@ class ClaimedLaw(ABC):
     on_whole_numbers: bool = False
     """True if the noise itself is a whole number, too."""
     spread: float
-    """The approximate standard deviation."""
+    """The approximate standard deviation; for a user's distribution the interquartile range."""
 
     @property
     def strange(self) -> str:

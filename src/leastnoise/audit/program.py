@@ -65,8 +65,9 @@ class ProgramUnderTest:
         """Draw the outputs of two runs that start at the same time.
 
         Raises InvalidInput for a command that can't be started, takes too long, prints too few
-        lines, or prints something other than numbers. The message never quotes the output. The exit
-        code isn't checked after enough lines, because the command may be stopped before it ends.
+        lines or too many numbers a line, or prints something other than numbers. The message never
+        quotes the output. The exit code isn't checked after enough lines, because the command may
+        be stopped before it ends.
         """
         words = self._words(value, count)
         with _Run(words, self.seconds) as first, _Run(words, self.seconds) as second:

@@ -81,11 +81,12 @@ def _check_neighbours(
 class Certificate:
     """The statement that a query's answer plus noise is (ε, δ)-private.
 
-    It holds for every shift of the answer in `sensitivity`. With a `geometry`, which has a matrix
-    W, W⁻¹(W v + noise) is released for the answer v. With several `compositions` the statement is
-    about that many releases together, each with independent noise of the same law and with the same
-    sensitivity. Their queries may depend on the outputs of the others. With `sampling_rate` < 1
-    every release uses a Poisson sample, and neighbours differ by one added or removed record.
+    It holds for every shift of the answer in `sensitivity`. With a `geometry` that has a matrix W,
+    W⁻¹(W v + noise) is released for the answer v. With a `CellGeometry`, each cell gets independent
+    noise. With several `compositions` the statement is about that many releases together, each with
+    independent noise of the same law and with the same sensitivity. A query may depend on the
+    outputs of earlier releases. With `sampling_rate` < 1 every release uses a Poisson sample, and
+    neighbours differ by one added or removed record.
 
     The certificate says nothing about a query whose sensitivity is larger than declared; see
     `assumptions`.
@@ -131,7 +132,10 @@ class Certificate:
 
     @property
     def proved(self) -> bool:
-        """True if `prove` returned this very object, or it passed `verify`; copies are unproved."""
+        """True if `prove` returned this very object, or it passed `verify`.
+
+        Copies are unproved, except those that `on_grid` and `about` of a proved certificate return.
+        """
         return self._proved
 
     def __repr__(self) -> str:
@@ -185,7 +189,9 @@ class Certificate:
             The draws.
 
         Raises:
-            NotApplicable: Subsampling isn't proved for this sensitivity or geometry.
+            InvalidArgument: The rate is malformed or out of its range.
+            NotApplicable: Subsampling isn't proved for this sensitivity, geometry or neighbours, or
+                the geometry doesn't fit the sensitivity.
 
         """
         rate = sampling_rate_of(sampling_rate)
@@ -220,7 +226,8 @@ class Certificate:
         Raises:
             NotCertified: There is no proof; `interval` encloses δ.
             NotApplicable: The sensitivity isn't known in the noise's norm, doesn't fit the
-                geometry, or has no proof for samples.
+                geometry, or has no proof for samples; or the proof takes too much time or memory.
+            InvalidArgument: An argument is malformed or out of its range.
 
         """
         check_subject(budget, noise, sensitivity, geometry)
@@ -257,7 +264,7 @@ class Certificate:
         """This statement for values plus noise, rounded to a grid. Rounding costs no privacy.
 
         Args:
-            grid: The grid's step, a power of two.
+            grid: The grid's step, a power of two, which only `verify` checks.
 
         Returns:
             The certificate, which is proved if this one is.
@@ -292,7 +299,7 @@ class Certificate:
         """Prove the statement again from its fields.
 
         Returns:
-            A new interval around δ, within `delta`.
+            A new interval around δ. Its part up to the budget's δ lies within `delta`.
 
         Raises:
             CertificateRejected: Some part is false or not proved; the message has the reason.

@@ -148,6 +148,10 @@ class PlanCertificate:
     ) -> Self:
         """Prove that the queries meet the budget: by RULE if possible, else by COMPOSED.
 
+        With `rho` the rule is COMPOSED. RULE only adds up the budgets of the draws: their own
+        certificates are not proved again, which `verify` does. The same holds for all draws without
+        a noise law.
+
         Args:
             budget: Budget of everything together.
             draws: Pairs of a draw's name and its certificate.
@@ -158,7 +162,8 @@ class PlanCertificate:
             The certificate.
 
         Raises:
-            NotCertified: Neither rule proves the budget, or the draws exceed ρ.
+            NotCertified: Neither rule proves the budget, the draws exceed ρ, or they don't cover
+                all releases or are about different neighbours.
 
         """
         plan = cls(budget=budget, draws=draws, releases=releases, rho=rho)
@@ -187,10 +192,11 @@ class PlanCertificate:
         """Prove every query's certificate and the rule again.
 
         Returns:
-            An interval that contains the total δ at the budget's ε.
+            An interval whose upper end bounds the δ of everything together at the budget's ε. With
+            RULE, the interval contains the sum of the δ of all draws, each at its own ε.
 
         Raises:
-            CertificateRejected: Some part is false or not proved; the message names the query.
+            CertificateRejected: Some part is false or not proved; the message has the reason.
 
         """
         names = [name for name, _ in self.draws]
@@ -380,7 +386,10 @@ def times_spent(plan: PlanCertificate, claim: Claim) -> int:
 
 
 def _remaining_budget(plan: PlanCertificate) -> Budget:
-    """The budget that draws without a law leave. Raises InvalidArgument if it is negative."""
+    """The budget that draws without a law leave.
+
+    Raises InvalidArgument if it is negative, or 0 in both parts.
+    """
     epsilon, delta = plan.budget.epsilon, plan.budget.delta
     for _, claim in plan.draws:
         if not isinstance(claim, Certificate):

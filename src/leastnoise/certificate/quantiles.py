@@ -37,8 +37,8 @@ class Choice:
 
     `level` is the quantile's level within these rows. The candidates that were chosen for the
     levels with indices `below` and `above` bound the rows; None means no bound. `depth` is the
-    number of earlier draws that split these rows. Draws of the same depth use disjoint sets of
-    rows.
+    number of earlier draws that split these rows, 0 if draws aren't nested. Nested draws of the
+    same depth use disjoint sets of rows.
     """
 
     level: Fraction
@@ -98,11 +98,11 @@ class QuantileCertificate(TableCertificate):
     of level a. Rows may have any weights >= 0; the weights of one unit's rows sum to at most R =
     `reach` over all groups.
 
-    Let Δ be the most by which one unit moves scores, summed over all groups and all draws of one
-    depth. If a unit is added or removed, Δ = R·max(a, 1 − a). If a unit replaces another, Δ = R for
-    a single group without earlier draws, and otherwise Δ = 2R·max(a, 1 − a). A draw is 2λΔ-private.
-    `nested` draws of one depth use disjoint sets of rows, so that together they cost as much as the
-    most expensive of them.
+    Let Δ be the most by which one unit moves a draw's scores, summed over all groups and, for
+    `nested` draws, over all draws of one depth. If a unit is added or removed, Δ = R·max(a, 1 − a).
+    If a unit replaces another, Δ = R for a single group without earlier draws, and otherwise Δ =
+    2R·max(a, 1 − a). A draw is 2λΔ-private. `nested` draws of one depth use disjoint sets of rows,
+    so that together they cost as much as the most expensive of them.
     """
 
     kind: ClassVar[str] = "quantile-certificate"

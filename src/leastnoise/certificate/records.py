@@ -40,8 +40,8 @@ T = TypeVar("T", str, int, list)
 def parse_object(text: str) -> dict[str, Any]:
     """Parse the JSON object in `text`.
 
-    Raises InvalidInput if `text` isn't JSON, CertificateRejected if it isn't an object or has a
-    duplicate field.
+    Raises InvalidInput if `text` isn't JSON or is too long, CertificateRejected if it isn't an
+    object or has a duplicate field.
     """
     hint = "Expected the JSON itself: read the file first, as with path.read_text()."
     text = _validate.text(text, name="text", hint=hint)
@@ -94,9 +94,9 @@ def number_text(number: Fraction) -> str:
 
 
 def number(value: object, *, where: str) -> Fraction:
-    """Read a number that `number_text` or `decimal_text` wrote.
+    """Read the text of a number: a decimal or a ratio as `exact` reads it, or a hex float.
 
-    Raises CertificateRejected for any other value.
+    Raises CertificateRejected for any other value. A hex float must be spelled as `float.hex` does.
     """
     text = require_type(value, str, where=where)
     try:
@@ -229,14 +229,19 @@ def write_record(value: Record) -> dict[str, Any]:
 
 
 def read_record(record: object, kind: type[Kind], *, where: str) -> Kind:
-    """Read a record of a `kind`: a Sensitivity, Geometry, Body or OneSided."""
+    """Read a record of a `kind`: a Sensitivity, Geometry, Body or OneSided.
+
+    Raises CertificateRejected for a malformed record, InvalidArgument for values that the class
+    refuses.
+    """
     return _value(record, kind, where=where, depth=0)
 
 
 def read_noise(record: object, *, dimension: int) -> Noise:
     """The noise law of `dimension` numbers that `record` describes.
 
-    Raises CertificateRejected for a malformed record, InvalidArgument for parameters of no law.
+    Raises CertificateRejected for a malformed record, InvalidArgument for an unknown name or for
+    parameters of no law.
     """
     noise = exact_fields(record, ("name", "parameters"), where="noise")
     family = family_named(require_type(noise["name"], str, where="noise.name"))

@@ -1,7 +1,8 @@
 """A certificate for the largest groups, which permute-and-flip selects round by round.
 
-No noise is added to any number. Each round publishes the remaining group with the largest sum of
-its score and a fresh exponential random number (McKenna & Sheldon 2020; theory/release.md §12).
+No noise is added to any number. Each round publishes the remaining group with the largest λ·score +
+E, where λ is a fixed rate and E a fresh exponential random number (McKenna & Sheldon 2020;
+theory/release.md §12).
 """
 
 from __future__ import annotations

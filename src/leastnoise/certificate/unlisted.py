@@ -201,9 +201,9 @@ def find_threshold(
 ) -> ThresholdCertificate:
     """The certificate with the smallest proved threshold, a multiple of the grid.
 
-    On a coarse grid, `chance_below` is also as large as can be proved. Raises NotApplicable if the
-    grid isn't known. Raises NotCertified if no threshold up to `most` is proved; the search ends at
-    about twice `most`.
+    On a coarse grid, `chance_below` is the largest proved multiple of 2^−20. Raises NotApplicable
+    if the grid isn't known. Raises NotCertified if the search finds no proved threshold up to about
+    twice `most`.
     """
     grid = noise.grid
     if grid is None:

@@ -124,7 +124,8 @@ def word_magnitude(
 class CachedReal(LazyReal):
     """A lazy real that caches its enclosures, one for each number of bits.
 
-    Many coordinates can share it, such as a common factor.
+    An enclosure has the working precision of the first call with its number of bits. Many
+    coordinates can share it, such as a common factor.
     """
 
     def __init__(self, number: LazyReal) -> None:

@@ -127,8 +127,9 @@ def exact(value: Exact, *, name: str) -> Fraction:
 
     Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio, also for
     surrounding blanks. It raises for inf and NaN, and for sizes outside [1e-300, 1e300] except 0.
-    It raises for everything that is no number: bools, complex numbers, arrays. `numpy.longdouble`
-    is refused too, since it differs between machines.
+    It raises for fractions whose numerator or denominator has more than 2000 bits. It raises for
+    everything that is no number: bools, complex numbers, arrays. `numpy.longdouble` is refused too,
+    since it differs between machines.
 
     >>> exact("1e-5", name="delta")
     Fraction(1, 100000)

@@ -96,7 +96,7 @@ class CountEllipse(Geometry):
     Without a record count, entry i of W v is v_i + shared·s, where s is the sum of the v_i. With a
     record count n, it is v_i + shared·s + offset·n, and the last coordinate is total·n. Every W
     that treats all queries alike is of this form, up to scale and rotation of the noise. Raises
-    InvalidArgument if W has no inverse.
+    InvalidArgument unless shared > −1/queries and total >= 0, and if offset isn't 0 but total is.
     """
 
     kind: ClassVar[str] = "count-ellipse"

@@ -68,7 +68,10 @@ class Projections:
 
     @property
     def grows(self) -> bool:
-        """True if n moves may reach further than n times one move: the shifts aren't convex."""
+        """True if n moves may reach further than n times one move, and `volume` counts that.
+
+        For replaced records n moves may reach further, too, but `volume` leaves that out.
+        """
         return self.shape is MoveShape.ADDED
 
     @property
@@ -77,7 +80,10 @@ class Projections:
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
-        """The volume of the moves of j = `coordinates` numbers by n = `times` units in turn."""
+        """The volume of the moves of j = `coordinates` numbers by n = `times` units in turn.
+
+        For replaced records and n > 1 it is a lower bound on this volume.
+        """
         size = ball(self.bound) ** coordinates
         if self.shape is MoveShape.BALL:
             return size * times**coordinates * unit_ball(coordinates)

@@ -90,7 +90,7 @@ class Sensitivity(ABC):
         """The radius of the smallest `norm` ball of R^dimension that contains every shift.
 
         The ball touches the set, so a guarantee at this radius is neither weaker nor stronger than
-        one for the set.
+        one for the set. An irrational radius is rounded up, by at most 2^−60 of its size.
 
         Args:
             norm: "l1", "l2" or "integer".
@@ -117,8 +117,8 @@ class Sensitivity(ABC):
             dimension: Number of coordinates of the query.
 
         Returns:
-            The hull; None if it is not known exactly, has no inner points, or exceeds the range of
-            bodies (1e-140 to 1e140).
+            The hull; None if it is not known exactly, has no inner points, is too large for a body,
+            or exceeds the range of bodies (1e-140 to 1e140).
 
         Raises:
             InvalidArgument: The dimension is malformed.

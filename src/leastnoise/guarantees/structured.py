@@ -322,7 +322,7 @@ class Groups(Sensitivity):
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":
-            return None  # every shift moves at least a sum and a count
+            return None  # the longest shifts move all sums of a group and its count
         square = self.bound**2 * self.dimension
         return root_above(max(self._corners(square + 1, square)))
 
@@ -434,7 +434,10 @@ class Vertices(Sensitivity):
         return root_above(max(squares))
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull: an interval or a polygon; None for three coordinates or more."""
+        """The hull: an interval or a polygon; None for three coordinates or more.
+
+        None also if all points of a plane lie on one line through 0.
+        """
         return hull_of_points(self.points) if dimension == self.coordinates else None
 
 

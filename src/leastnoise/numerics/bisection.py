@@ -80,7 +80,7 @@ class Bisection:
     ) -> tuple[_N, _N] | None:
         """Double `guess` until the condition holds, then bisect; return two points as `close` does.
 
-        None if `guess` would exceed `most` first.
+        None if the doubled guess exceeds `most` first; the given `guess` isn't compared with it.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)
@@ -96,7 +96,7 @@ class Bisection:
     ) -> int | None:
         """The smallest integer at which the condition holds, searched from a near guess.
 
-        None if this integer is above `most`.
+        None if this integer is above `most`. The guess has to be above `fails`, at most `most`.
 
         >>> Bisection().around(lambda n: n * n > 1000, 30, fails=0, most=64)
         32

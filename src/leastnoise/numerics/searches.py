@@ -309,7 +309,7 @@ def raise_shares(
 
     They are max(λ·proportions_i, least_i), with the λ for which they sum to 1 (less 1e-9). They
     maximise the sum of proportions_i·ln(share_i) under these lower bounds. None if the lower bounds
-    sum to more than 1.
+    sum to more than 1 − 1e-9.
 
     >>> raise_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
     [0.5, 0.167, 0.333]

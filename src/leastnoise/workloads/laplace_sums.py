@@ -25,8 +25,8 @@ _MOST = 1 << 12  # a sum of 4,096 parts is normal to three digits
 def half_width_of_laplace_sum(probability: float, largest: float) -> float:
     """A half-width t with P(|S| <= t) >= `probability`, for sums S of variance 1.
 
-    It holds for every S whose shares w_i of the variance are all at most `largest`. For 95 %, t
-    lies between 1.960 and 2.162.
+    It holds for every S whose shares w_i of the variance are all at most `largest`, and for
+    probabilities up to 1 − 1e-4. For 95 %, t lies between 1.960 and 2.162.
 
     Let h be the polygon through f at points up to t²/3, continued with the slope of f at t²/3. It
     is convex, and h ≥ f. The mean of h(V) is symmetric and convex in the w_i. So it is largest if k

@@ -59,7 +59,8 @@ class Marginals(TableLattice):
     def every(self) -> tuple[int, ...]:
         """All tables that may be measured, the cells last.
 
-        If there are many columns, these are only the sums of published tables, and the cells.
+        If there are many columns or cells, these are only the sums of published tables, and the
+        cells.
         """
         if self.is_small:
             return tuple(range(self.whole + 1))
@@ -333,7 +334,9 @@ def _list_starts(marginals: TableLattice) -> list[Floats]:
     """Starts of the search for shares: each gives equal shares to a set of tables.
 
     The sets are: the published tables; all tables; the cells with at most one other table; the
-    cells with all tables of one rank.
+    cells with all tables of one rank. If there are many columns or cells, they are: the published
+    tables; all tables but the cells; and, if `has_cells`, the cells with or without the published
+    tables.
     """
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])

@@ -72,7 +72,8 @@ All nodes at one position have the same law.
 class TreeTable(ABC):
     """A table whose numbers are sums of the cells of a tree.
 
-    Results for its numbers have shape (numbers,), or (1,) if all have the same law.
+    Results for its numbers have shape (numbers,). They may have shape (1,) if all have the same
+    law.
     """
 
     @abstractmethod

@@ -93,9 +93,10 @@ def rank_noise(
 ) -> tuple[tuple[TreeOffer, Agreeing], ...]:
     """Find the best shares for each tree, and sort the trees, with their noise, by their loss.
 
-    The loss is Σ ln(mean variance) of the tables, or with `largest` the largest ln variance. It is
-    computed in floats, since no guarantee depends on it. `scale` is as in `TreeOffer.noise`. Raises
-    NotApplicable or InvalidArgument if no tree can be used.
+    The loss is Σ ln(mean variance) of the tables, weighted by the `weights` of the offer. With
+    `largest` it is the largest ln variance. It is computed in floats, since no guarantee depends on
+    it. `scale` is as in `TreeOffer.noise`. Raises NotApplicable or InvalidArgument if no tree can
+    be used.
     """
     _, total = choose_loss(largest=largest)
     ranked: list[tuple[float, TreeOffer, Agreeing]] = []
@@ -164,7 +165,7 @@ With this weight, totals have 2 % more noise, and counts 21 % less, than with th
 
 
 def offer_releases(count: int, branches: tuple[int, ...] | None) -> tuple[TreeOffer, ...]:
-    """Candidate trees whose cells are `count` releases, for the counts and their running totals.
+    """Candidate trees whose first `count` cells are releases, for counts and running totals.
 
     If `branches` are given, the only candidate is this tree, and only totals have a weight.
     """

@@ -321,9 +321,10 @@ def propose(
 ) -> BodyWitness | None:
     """The witness with the largest bound among a few candidates; None if there is no candidate.
 
-    A candidate uses one coordinate or, for power 2, as many as possible, but at most 256. If a law
-    attains the bound of all coordinates, as for a ball, only these are tried. For each, growing
-    numbers n of shifts are tried while the bound rises.
+    A candidate uses one coordinate or, for power 2, as many as possible, but at most 256. For power
+    2 and a ball, whose bound for all coordinates is attained, only as many as possible are tried.
+    If `Projections.grows`, growing numbers n of shifts are tried while the bound rises, and
+    otherwise only n = 1.
     """
     projections = projections_of(sensitivity, dimension=dimension)
     if projections is None:

@@ -168,7 +168,8 @@ def _key(task: Task, effort: Effort) -> str:
 def optimal(question: Question, *, effort: Effort) -> Noise:
     """The law of the family `optimal` for `question`, within the gap of `effort`.
 
-    Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
+    If the limit of `effort` ends the search, the gap may be larger. Raises NotApplicable if no law
+    was found, as at δ = 0, and InvalidArgument for fixed parameters.
     """
     _refuse_fixed(question.fixed, "optimal")
     design = find_design(Task(budget=question.budget, loss=question.loss), effort)
@@ -178,10 +179,11 @@ def optimal(question: Question, *, effort: Effort) -> Noise:
 
 
 def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
-    """The best law on the integers, for a query that moves by at most the sensitivity.
+    """A law on the integers, for a query that moves by at most the sensitivity.
 
-    Lengths are in units of the sensitivity. Raises NotApplicable if the shift is too large for the
-    linear program, InvalidArgument for fixed parameters.
+    Its loss is within the gap of `effort`, unless the search ends at the limit. Lengths are in
+    units of the sensitivity. Raises NotApplicable if the shift is too large for the linear program
+    or no law was found, InvalidArgument for fixed parameters.
     """
     _refuse_fixed(question.fixed, DiscreteStaircase.name)
     task = integer_task(question)
@@ -213,7 +215,10 @@ def optimal_radial(question: Question, *, effort: Effort) -> Noise:
 
 
 def integer_task(question: Question) -> Task | None:
-    """The design task on the integers; None if the sensitivity isn't from 1 to MOST_STEPS."""
+    """The design task on the integers, for the sensitivity rounded down to an integer.
+
+    None if this integer isn't from 1 to MOST_STEPS.
+    """
     longest = question.radius("l2")  # for one number all norms agree
     steps = math.floor(longest) if longest else 0
     if not 1 <= steps <= MOST_STEPS:

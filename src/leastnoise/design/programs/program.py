@@ -44,13 +44,13 @@ MAX_POINTS = DiscreteStaircase.most_points
 
 
 def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
-    """The integer weights at 0, 1, … of the best law that meets `budget` exactly; needs delta > 0.
+    """The integer weights at 0, 1, … of the best law that meets `budget`; needs delta > 0.
 
     The weights are computed from the end inwards. With a_i = ⌊c⁻ a_{i+1}⌋ and c⁻ <= e^ε, only the
     ends are exposed. The end is a_N = B = 2^128 and one smaller weight x = a_{N+1}. If a_{−N} … a_N
     sum to S, they expose B − (c − 1)x of the total S + 2x; x is the smallest integer for which this
-    share is at most δ. Raises NotApplicable, for `family`, if there are more than MAX_POINTS
-    weights.
+    share is at most (1 − 2^−64)·δ. Raises NotApplicable, for `family`, if there are more than
+    MAX_POINTS weights.
     """
     too_long = NotApplicable(
         family=family, why=f"the best noise has more than {MAX_POINTS:,} lattice points"

@@ -33,7 +33,7 @@ _MOST_WORK = 400_000  # corners times coordinates in one comparison of two bodie
 
 
 class OutOfRange(InvalidArgument):
-    """A bound of a body is so large or small that its square, or its inverse, is no float."""
+    """A bound of a body is outside [1e-140, 1e140], or a polygon has more than 400 corners."""
 
 
 class ConvexSet(ABC):
@@ -122,8 +122,8 @@ class Body(ConvexSet):
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
         """True only if it is proved that x lies in times·K, which means N(x) <= times.
 
-        If the gauge or a power of it is rational, False is proved, too. Otherwise a point counts as
-        outside if 4096 bits can't separate it from the boundary.
+        False is proved, too, if `power` returns N(x)^e for an exponent e of `degrees`. Otherwise a
+        point counts as outside if 4096 bits can't separate it from the boundary.
 
         >>> from leastnoise.guarantees.bodies.plain import Ball
         >>> ball = Ball(bound=1, coordinates=2)

@@ -92,7 +92,7 @@ class VolumeSplit:
 
 
 class OneSided(ConvexSet):
-    """The set T of all moves of a unit that is added: the hull of 0 and corners that aren't 0."""
+    """A convex set T that contains 0 and all moves of an added unit; `corners` leaves out 0."""
 
     @abstractmethod
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:

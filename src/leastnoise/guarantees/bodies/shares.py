@@ -159,7 +159,10 @@ _LARGEST_TERM = 1_000
 
 
 def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | None:
-    """Read the exponent p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000."""
+    """Read the exponent p exactly, None for ∞.
+
+    Raises InvalidArgument unless p >= 1 is a ratio of integers up to 1,000.
+    """
     if value is None:
         return None
     p = exact(value, name=name)
@@ -175,7 +178,8 @@ def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | No
 def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> tuple[Fraction, ...]:
     """Read the radii exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
 
-    `record` has the `exponent` p, and `parts` names its field whose entries have these radii.
+    For p = ∞ all r_i must be at least 1. `record` has the `exponent` p, and `parts` names its field
+    whose entries have these radii.
     """
     exponent, count = exponent_of(record.exponent), len(getattr(record, parts))
     exact_radii = tuple(
