@@ -139,7 +139,7 @@ def argument(
 
 
 class Command(click.Command):
-    """A command that refuses a repeated option, unless the option collects a list."""
+    """A command that refuses a repeated option, unless it is a flag or collects a list."""
 
     def get_help(self, ctx: click.Context) -> str:
         return super().get_help(ctx).replace(_HYPHEN, "-").replace(_BLANK, " ")

@@ -184,9 +184,9 @@ class _PlotRequest:
     ) -> _PlotRequest:
         """Check the request for --plot, before anything is computed.
 
-        Raises InvalidArgument for a vector with an option for one dimension only, for --json with
-        figures in the terminal, and for an unknown file type. Raises InvalidInput if a library is
-        missing.
+        Raises InvalidArgument for a vector with --integer or --alpha, for --json with figures in
+        the terminal, for more than a million dimensions, and for an unknown file type. Raises
+        InvalidInput if a library or the file's folder is missing.
         """
         from leastnoise.errors import InvalidArgument
         from leastnoise.guarantees.exact import exact

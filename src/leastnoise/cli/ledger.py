@@ -120,7 +120,7 @@ def show(*, file: Path, as_json: bool) -> None:
 @_dataset
 @options.as_json
 def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
-    """List all charges, oldest first."""
+    """List all entries, oldest first."""
     from leastnoise.ledger.account import Books
     from leastnoise.ledger.ledger import Ledger
 

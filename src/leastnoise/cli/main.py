@@ -61,7 +61,10 @@ def app() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line. Exit codes: 0 done, 1 refused, 2 malformed input, 70 internal error."""
+    """Run the command line.
+
+    Exit codes: 0 done, 1 refused, 2 malformed input, 70 internal error, 130 interrupted.
+    """
     # A terminal that lacks a symbol gets a "?" for it, not an error after the work is done.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -103,7 +103,7 @@ def _rows_of(layout: TableShape, unit: str, sentences: Sequence[str]) -> list[st
 
 
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:
-    """Print a released table, each statistic with the 95 % interval of its noise.
+    """Print the first rows of a released table, each statistic with the interval of its noise.
 
     `truth` holds the values without noise: a tuple per row of the table, a text per statistic. It
     is for public data only.

@@ -317,7 +317,7 @@ def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
 
 
 def path_of_page(folder: Path) -> Path:
-    """The path of the page about `folder`. Raises InvalidInput if it can't be written."""
+    """The path of the page about `folder`. Raises InvalidInput if it exists or can't be written."""
     folder = folder.absolute()
     return _check_new(folder.with_name(f"{folder.name}-report.html"))
 

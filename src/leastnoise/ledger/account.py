@@ -52,9 +52,10 @@ _FIELDS = {
 }
 """The fields of an entry by its kind, besides its dataset.
 
-`plan` and `release` are whole numbers, all others are texts. In a use of a plan, `release` is the
-index of a release in the plan, from 0; several uses may have the same index. In a use of a series,
-it is the number of the release, from 1.
+`plan`, `release` and the optional `releases` are whole numbers, all others are texts; the `rule` of
+an account may be null. In a use of a plan, `release` is the index of a release in the plan, from 0;
+several uses may have the same index. In a use of a series, it is the number of the release, from 1.
+In a restart, it is the number of the last release before it.
 """
 SPENT = ("charge", "plan", "series")
 _WHOLES = ("plan", "release", "releases")
@@ -110,8 +111,8 @@ class Account(Shown):
     def more_like(self, release: Certified | Cost) -> int:
         """The number of further releases of the same cost that the ledger admits.
 
-        The filter itself decides: this number of releases was tried and fits, and one more doesn't,
-        unless the result is 10¹². Before the first charge, it is the filter that such a charge
+        The filter itself decides: a result above 0 was tried and fits, and one more doesn't, unless
+        the result is 10¹². Before the first charge, it is the filter that such a charge
         would choose. It isn't checked that the release protects the account's unit, or that its
         proof holds.
 
@@ -297,7 +298,7 @@ class Books:
     def account(self, dataset: str | None) -> Account:
         """The account of `dataset`; with None, the only account.
 
-        Raises InvalidArgument if it is missing.
+        Raises InvalidArgument if it is missing, and for None if there are several.
         """
         if dataset is None and len(self.accounts) == 1:
             return next(iter(self.accounts.values()))

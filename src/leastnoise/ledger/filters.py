@@ -64,9 +64,10 @@ class Cost:
         """The cost of `release`, with all its compositions and all releases of its series.
 
         ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
-        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any other (ε, δ) guarantee implies
+        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any (ε, δ) guarantee implies
         δ-approximate ε²/2-zCDP: with probability 1 − δ the mechanism is no worse than randomized
-        response (theory/accounting.md §5).
+        response (theory/accounting.md §5). That is used for all other noise, for samples, and for
+        some noise whose ρ would exceed ε².
         """
         budget = release.budget
         parts = (
@@ -182,7 +183,10 @@ def count_fitting(
 
 
 def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
-    """The ρ that the filter `zcdp` still admits, rounded down to about nine digits."""
+    """The ρ that the filter `zcdp` still admits, rounded down.
+
+    It is at most 1e-10 of the largest ρ of the whole budget too small.
+    """
     unit = Fraction(10) ** (_decade(budget) - _DIGITS)
     return unit * count_fitting(Cost(rho=unit), budget, ZCDP, spent=spent, most=_MOST_UNITS)
 
@@ -210,7 +214,8 @@ class Remaining:
     Attributes:
         epsilon: Rest of ε; with `zcdp` √(2ρ) of the remaining ρ, rounded down.
         delta: Rest of δ; with `zcdp` the rest of the half of δ that pays for δ'. Exact.
-        rho: Rest of the largest admitted ρ, rounded down to nine digits; None with `sums`.
+        rho: Rest of the largest admitted ρ, rounded down by at most 1e-10 of `most_rho`; None with
+            `sums`.
         most_rho: The largest ρ that the whole budget admits, rounded down; None with `sums`.
     """
 

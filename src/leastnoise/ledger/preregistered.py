@@ -62,8 +62,8 @@ class Preregistered:
         """Prove every release, and that together they meet the budget.
 
         Sums of budgets are tried first, then the composition of the laws (theory/accounting.md §1
-        A). Raises NotCertified if neither meets the budget, CertificateRejected if a release
-        doesn't hold.
+        A). Raises NotCertified if neither meets the budget, or if the releases are about different
+        neighbours. Raises CertificateRejected if a release doesn't hold.
         """
         for release, _ in self.releases:
             verify_once(release)

@@ -203,7 +203,7 @@ class Store:
         self._compare_schema(connection)
 
     def _compare_schema(self, connection: sqlite3.Connection) -> None:
-        """Raise LedgerRejected for any schema but leastnoise's.
+        """Raise LedgerRejected for any schema but leastnoise's; InvalidInput if a table is missing.
 
         A trigger could drop charges, and a view could run forever.
         """

@@ -227,7 +227,7 @@ class Noise(ABC):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """The variance of X_i, the same for every coordinate i."""
+        """The variance of X_i, the same for every coordinate i; of a `VectorNoise` the mean."""
 
     def variance_at(self, coordinate: int) -> float:
         """The variance of X_i for one coordinate i.
@@ -244,7 +244,10 @@ class Noise(ABC):
     @property
     @abstractmethod
     def mean_abs(self) -> float:
-        """The mean absolute value E|X_i|, the same for every coordinate i."""
+        """The mean absolute value E|X_i|, the same for every coordinate i.
+
+        Of a `VectorNoise` it is the mean over the coordinates.
+        """
 
     @property
     def parameters(self) -> dict[str, Parameter]:

@@ -87,7 +87,7 @@ class VectorNoise(Noise):
         return Fraction(1)
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """The largest gauge of a shift, which is always 1.
+        """A bound on the gauge of every shift, which is always 1.
 
         Raises NotApplicable unless the law is proved to hide all shifts.
         """

@@ -51,7 +51,7 @@ class Releases:
     There are `compositions` releases. With `sampling_rate` < 1 each is of a Poisson sample that
     contains every record with that probability, independent of other records and samples.
     `neighbours` is the relation for which the shifts are stated; None leaves it to the user who
-    stated the sensitivity.
+    stated the sensitivity. For samples it is always add-remove.
 
     A `Question` has a budget, but no noise yet. `Releases` have noise, and so a δ at every ε. A
     proof may cover several `Releases` together, with different noise and shifts. `shifts` bounds

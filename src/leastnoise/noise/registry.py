@@ -51,7 +51,8 @@ def register(family: Family) -> None:
 
     Raises:
         InvalidArgument: The argument is no family.
-        NotRegistered: The name is taken, or the family has no name, norm or fit.
+        NotRegistered: The name is taken, or the family has no name, no norm, or neither fit nor
+            design. Also if its law inherits from the law of another family.
     """
     _validate.instance(family, Family, name="family", like="a Family")
     law = family.part("law")

@@ -210,7 +210,8 @@ def dimensions_around(dimension: int, *, least: int) -> list[int]:
     """About eight dimensions around `dimension`, evenly spaced on a logarithmic scale.
 
     They range from `least` (at least 2, unless `dimension` is 1) to 100, or to ten times
-    `dimension` if that is more. Raises InvalidArgument beyond a million.
+    `dimension` (at most a million) or `least` if that is more. Raises InvalidArgument for a
+    `dimension` beyond a million.
     """
     if dimension > MOST_DIMENSIONS:
         raise InvalidArgument(

@@ -29,8 +29,8 @@ _FIRST = "The charts show the first {most} rows of each table. All rows are in t
 def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
     """The section of a page about earlier releases; "" for the first, and without running totals.
 
-    The folders of earlier releases are verified before anything of them is shown. Raises
-    CertificateRejected if one is false.
+    The folders of earlier releases are verified before anything of them is shown. If one is missing
+    or false, the section has a note in place of charts.
     """
     number = release.release_number
     if release.link is None or number is None or number == 1:

@@ -1,9 +1,10 @@
 """A release as one page that anyone can read: HTML that loads nothing from a network.
 
 Everything on it comes from the directory, which is verified first: the spec, the plan, the
-certificate and the tables. The findings come first. The protection comes last, folded, for
-data-protection officers and curious readers. The only script checks the release's proof when the
-reader asks for it: check_page.py.
+certificate and the tables. A ledger, and the earlier releases of a series with running totals, are
+verified, too, before anything of them is shown. The findings come first. The protection comes last,
+folded, for data-protection officers and curious readers. The only script checks the release's proof
+when the reader asks for it: check_page.py.
 """
 
 from __future__ import annotations

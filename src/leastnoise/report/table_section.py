@@ -95,7 +95,10 @@ class TableSection:
         )
 
     def findings(self) -> list[str]:
-        """Sentences with the highest and lowest value of each statistic that has intervals."""
+        """Sentences about the first statistics: the only value, or the highest and the lowest.
+
+        Empty for several rows without intervals, or with sums of each other.
+        """
         sentences: list[str] = []
         for name, counts, numbers in self.statistics[:MOST_FOUND]:
             known = [row for row, values in enumerate(numbers) if _is_known(*values)]

@@ -3,8 +3,8 @@
 It listens on 127.0.0.1 alone. Every address begins with a random token, which other users of the
 machine don't know. A request must name this host: the page isn't served under another name that
 resolves to 127.0.0.1. A request for a change must come from the page itself, not from another site.
-The server writes only the spec that the command names, and shows only published files of the last
-release.
+The server writes only the spec that the command names, runs `leastnoise release` on it, and shows
+only published files of the last release.
 """
 
 from __future__ import annotations

@@ -182,9 +182,9 @@ def _rounded_logarithm(factor: float) -> Callable[[Expression], Expression]:
 
 
 def _raise_to(value: Expression, exponent: Expression) -> Expression:
-    """The power of a value: a product for a constant whole exponent, else by exp and ln.
+    """The power of a value: a product for a constant whole exponent up to `MOST_FACTORS` in size.
 
-    With an exponent y, the power of x is exp(y ln x).
+    Otherwise the power of x with the exponent y is exp(y ln x), which is NULL for x < 0.
     """
     factors = exponent.value if isinstance(exponent, Constant) else None
     if isinstance(factors, int) and abs(factors) <= MOST_FACTORS:

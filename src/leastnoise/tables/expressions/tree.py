@@ -162,7 +162,10 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
-    """The names of the columns that an expression uses, in the order of their use."""
+    """The names of the columns that an expression uses, in the order of their use.
+
+    The unit after `over` is not among them: see `over_unit.units_of`.
+    """
     return tuple(node.name for node in walk(expression) if isinstance(node, ColumnRef))
 
 
@@ -231,7 +234,8 @@ def as_number(value: Expression, word: str) -> Expression:
 def as_type(value: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
     """Return a value of a `wanted` type; if dates are, a timestamp becomes its date.
 
-    Raises ValueError for any other type. `word` names the function, and `hint` ends the message.
+    NULL fits every type. Raises ValueError for any other type. `word` names the function, and
+    `hint` ends the message.
     """
     value = as_stored(value) if "date" in wanted else value
     if value.type in wanted or value.type == "null":

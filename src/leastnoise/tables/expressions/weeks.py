@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 def mixes_years(derive: Mapping[str, str], grouped: Collection[str]) -> bool:
-    """True if the `grouped` columns use both week(d) and year(d) of the same date d.
+    """True if the `grouped` columns use both week(d) and the calendar year of the same date d.
 
+    That year may be year(d) or date_trunc('year', d).
     `derive` has expressions by the names of their columns, which later expressions may use.
 
     >>> mixes_years({"y": "year(d)", "w": "week(d)"}, ["y", "w"])

@@ -104,7 +104,7 @@ def _read_zone(zone: str) -> ZoneInfo:
 def describe_zones(texts: Iterable[str]) -> list[str]:
     """A sentence about the zones that expressions name, and about the version of their tables.
 
-    Empty if no expression names a zone.
+    Empty if no expression names a zone other than UTC.
     """
     from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (it reads zones)
 

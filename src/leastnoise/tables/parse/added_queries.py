@@ -93,7 +93,7 @@ def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
     """The spec with the queries that its keys add; for each, the key that asks for it.
 
-    The second result maps the name of an added query to that key.
+    The second result maps the path of an added query, such as query[3], to that key.
     """
     spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)

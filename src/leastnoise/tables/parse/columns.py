@@ -70,7 +70,7 @@ class ColumnUse:
                 yield f"{self.keys_at}[{index}]", why
 
     def long_keys(self) -> Iterator[Problem]:
-        """Yield a problem for each public key that is too long: no row can have such a key."""
+        """Yield a problem for each public key that is too long for a CSV, in quotes."""
         for index, key in enumerate(self.keys or ()):
             # its length as it is written in a CSV file
             if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
@@ -182,7 +182,7 @@ def check_declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
 
 
 def has_bounds(spec: Spec, column: str) -> bool:
-    """True if a column has public bounds."""
+    """True if a column has public bounds, or bounds that the release finds among candidates."""
     known = spec.columns.get(column)
     return known is not None and known.limits is not None
 

@@ -106,7 +106,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _has_long_names(text: str, most: int) -> bool:
-    """True if a key in `text`, which may not be TOML, has at least `most` names, joined by dots.
+    """True if a key in `text`, which may not be TOML, has more than `most` names, joined by dots.
 
     For n names tomllib takes n² steps and opens n nested tables.
     """

@@ -89,7 +89,10 @@ def scale_epsilon(layout: SpecLayout, factor: float) -> SpecLayout:
 
 
 def _parts_alone(layout: SpecLayout) -> list[float]:
-    """The least ε of each query alone, at its share of δ."""
+    """The least ε of each query alone, at its share of δ.
+
+    If that share differs by at most 5 % from an even share, the ε is for an even share.
+    """
     indices = range(len(layout.queries))
     even = 1 / len(indices)
     parts = [

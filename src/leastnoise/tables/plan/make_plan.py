@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def plan(
     layout: SpecLayout, *, progress: Callable[[str], object] | None = None, check: bool = True
 ) -> Plan:
-    """Plan a release: find the proved noise with the least variance for each query.
+    """Plan a release: find and prove the noise of each query.
 
     Each query has its own draw at its share of the budget, or it shares a draw with other queries.
     If joint accounting reduces the noise of every query, all noise is scaled down until the draws
@@ -106,7 +106,9 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 
 
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
-    """The mean, over the plan's parts, of a part's total noise: the sum of std over its cells.
+    """The mean, over the plan's parts, of a part's total noise.
+
+    A part's total noise is its number of cells times the mean std of its components.
 
     Only parts to which the limit applies count. If these are only quantiles, half the 95 % bound on
     their errors in rows is used in place of std. The result affects only the quality of the choice,

@@ -260,7 +260,8 @@ class Plan(Framed, Shown):
         """The plan as JSON values.
 
         Returns:
-            The record that plan.json holds. Privacy numbers are exact texts.
+            The record that plan.json holds. Budgets are exact texts; the ε of one release of a
+            series is a float, rounded up.
         """
         rho = self.certificate.rho
         return {

@@ -45,7 +45,8 @@ _WEAK = 10  # above this ε a guarantee means little
 def list_rows(plan: Plan) -> list[tuple[str, ...]]:
     """The rows of the table with the heads `HEADS`: a row for each statistic.
 
-    The name and the share of a query appear only in its first row. The shares add up to 100 %.
+    The name of a query appears only in its first row, and a share only in the first row of a part.
+    The shares add up to 100 %, unless a part of the budget is spent on finding a limit.
     """
     rows: list[tuple[str, ...]] = []
     parts = [part for query in plan.by_query for part in query.parts]
@@ -219,7 +220,7 @@ def warn_mixed_years(spec: Spec) -> list[str]:
 
 
 def _clocks(spec: Spec) -> list[str]:
-    """A sentence with the version of the time zone data; empty if no expression names a zone."""
+    """A sentence with the version of the time zone data; empty without any zone but UTC."""
     filters = (spec.data.filter, *(query.filter for query in spec.query))
     texts = [*spec.derive.values(), *(text for text in filters if text is not None)]
     if not any("zone" in text.lower() for text in texts):

@@ -89,6 +89,7 @@ def release(  # noqa: PLR0913  # the sections of a spec
 
     Raises:
         SpecError: Sections are invalid; lists every problem.
+        InvalidArgument: `columns` is not a table of tables.
 
     >>> rows = [{"who": i, "region": "ns"[i % 2], "income": 100.0 * i} for i in range(1000)]
     >>> import pandas as pd
@@ -152,7 +153,8 @@ class ReleaseBuilder:
       `{"find": True, "share": "0.02", "candidates": {"from": 0, "to": 1_000_000, "step": 1_000}}`.
     - `candidates`: the values among which quantiles are chosen.
 
-    A call that makes the release impossible raises SpecError or InvalidArgument.
+    A call that makes the spec invalid raises SpecError or InvalidArgument. If no noise can serve a
+    query, only `plan` and `run` find that out.
     """
 
     sections: Mapping[str, Any]

@@ -266,8 +266,9 @@ def _subtract(
 def _half_width(before: _NoisyStatistic, after: _NoisyStatistic) -> float | None:
     """The half-width t: the noise of a difference is within ±t with probability 95 %.
 
-    Rounding of counts adds half a multiple for each release. None if the distribution of the noise
-    isn't known, as in tables that add up, or if a value may have been clamped.
+    Rounding of counts adds half a multiple for each release. None for statistics other than counts
+    and sums, and if the distribution of the noise isn't known, as in tables that add up. Also None
+    if a value may have been clamped, or clipped because the noise is very large.
     """
     half, ends = 0.0, []
     for part, statistic, ingredients, coordinates in (before, after):

@@ -47,7 +47,8 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     unchanged.
 
     Raises InvalidInput before the block runs if `path` exists, if its folder isn't writable, or if
-    `path` is a file name that the `ledger` needs. Raises it after the block if the disk fails.
+    `path` is a file name that the `ledger` needs. Raises it after the block if the disk fails, or
+    if `path` appeared meanwhile.
     """
     if "\0" in str(path):
         raise InvalidInput("The output path holds a NUL. Nothing was spent.")

@@ -119,8 +119,8 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
     """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
-    The reserved files hold a table at least as long as each final table, and a seal of the final
-    length; `make_room` removes them. The length of a table of unlisted groups isn't known, so that
+    The reserved files are at least as long as the final tables and the final seal; `make_room`
+    removes them. The length of a table of unlisted groups isn't known, so that
     its file has no rows. Raises InvalidInput if a key or a name is too long for the format, or if
     the disk is full.
     """

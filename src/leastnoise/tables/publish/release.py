@@ -58,6 +58,7 @@ class Release:
             else the current directory.
 
     Raises:
+        SourceError: The spec file can't be read.
         SpecError: The spec is invalid; lists every problem.
         InvalidArgument: A path was given together with sections.
     """
@@ -199,7 +200,7 @@ class Release:
         """Plan the release without reading a row: its noise, proofs and expected errors.
 
         Only the source's header or metadata is read, to check the columns. For a series that has
-        begun, this is the plan that was charged.
+        begun, this is the plan that was charged, unless the spec asks for the least ε.
 
         Args:
             progress: Called with each stage in words.
@@ -210,7 +211,7 @@ class Release:
         Raises:
             SourceError: The source can't be read.
             SpecError: The source doesn't fit the spec.
-            Refused: No noise can serve a query.
+            Refused: No noise can serve a query, or the series was charged for another spec.
         """
         from leastnoise.tables.publish.prepare import Standing
         from leastnoise.tables.rows import source
@@ -227,7 +228,7 @@ class Release:
         accuracy. The source isn't opened.
 
         Returns:
-            The ε; None if the spec's own ε is enough.
+            The ε; None if the spec's own ε is enough, or if the budget is in ρ.
 
         Raises:
             Refused: No ε up to 100 is enough, or no noise can serve a query.
@@ -429,8 +430,9 @@ class Release:
             The number of the next release, the first of the new tree.
 
         Raises:
-            Refused: The state is good or of another plan, the ledger is older than the state or a
-                folder, or the series has no running totals.
+            Refused: The state is good or of another plan, its file is no state, or the ledger is
+                older than the state or a folder. Also if the series hasn't begun, is complete, or
+                has no running totals.
         """
         from leastnoise.tables.publish import prepare, running_totals
 

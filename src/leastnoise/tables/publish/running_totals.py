@@ -300,7 +300,8 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     """Begin a new tree; return the number of its first release.
 
     Raises Refused if the state is still valid, if it belongs to another plan, if the file isn't a
-    state, and if the ledger is older than the state or a folder.
+    state, and if the ledger is older than the state or a folder. Also raises it if the series
+    hasn't begun, is complete, or was charged without running totals.
     """
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:

@@ -43,7 +43,10 @@ def path_section(path: object) -> object:
 
 
 def is_private(groups: object) -> bool:
-    """True if these groups are `"private"`: their keys come from the data."""
+    """True if the keys of these groups come from the data: for "private", or a table with `keys`.
+
+    The value of `keys` is checked later.
+    """
     if isinstance(groups, Mapping):
         return "keys" in groups
     return isinstance(groups, str) and groups == "private"

@@ -58,8 +58,8 @@ def standardise_rates(
         SourceError: The directory can't be read.
         CertificateRejected: The release doesn't verify.
         InvalidArgument: The query, the column or the weights don't fit the release.
-        Refused: The published numbers don't determine the rates: noise chooses the groups, or
-            numbers are rounded or clamped.
+        Refused: The published numbers don't determine the rates: noise chooses the groups, numbers
+            are rounded, clamped or made to add up, or the joint law of the noise isn't known.
     """
     folder = _validate.path(directory, name="directory")
     query = _validate.text(query, name="query")

@@ -57,7 +57,7 @@ class Trial:
 
     `noise`, `bias` and `total` are root mean squares over the groups of the statistic; for a mean,
     over groups that have values. `least` is True if no value of the limit has a clearly smaller
-    total, and some value has a larger one.
+    total, and some value has a clearly larger one.
     """
 
     query: str

@@ -92,7 +92,7 @@ def verify_directory(
     these are checked:
 
     - columns and keys; for groups that nobody listed also that keys are distinct and in order, and
-      that each row reaches the threshold,
+      that each published count that decides reaches its threshold,
     - the stated deviations of counts and sums, and intervals as far as they follow from values,
     - that quantiles are candidates,
     - that margins, levels and cumulative counts add up exactly, and that whole numbers among them

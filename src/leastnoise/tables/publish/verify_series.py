@@ -39,8 +39,8 @@ def verify_series(
     """Verify every release in the output folder of a series, and check that releases fit together.
 
     All releases have the same certificate and plan. Each running total is exactly the previous
-    total plus the count, and each release has the digest of the previous one. A release may be
-    missing only before a restart.
+    total plus the count, and each release has the digest of the previous one. Releases may be
+    missing before a restart. Missing folders after the last one are not noticed.
 
     Args:
         path: The folder with the folders of the releases, 01, 02 and so on.

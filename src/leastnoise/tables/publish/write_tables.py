@@ -138,7 +138,10 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
-    """The number of decimals that show two digits of the smallest deviation; None if all are 0."""
+    """The decimals that show two digits of the smallest positive deviation, at most 12.
+
+    None if no deviation is positive and finite.
+    """
     known = [std for std in stds if std is not None and math.isfinite(std) and std > 0]
     if not known:
         return None

@@ -1,9 +1,10 @@
 """From a noisy vector to a table: keys, statistics, and the error that the noise causes.
 
 The names of tables and columns are public, so they are known before any row is read. If not all
-groups are published, noisy counts alone decide on each group. That is post-processing and costs
-nothing. Rows of the source influence the number of published rows only through these counts, and
-never an exit code or a message.
+groups are published because of `min_count` or `top`, noisy counts alone decide on each group. That
+is post-processing and costs nothing. For unlisted groups and selections see `answers`. Rows of the
+source influence the number of published rows only through noisy results, and never an exit code or
+a message.
 """
 
 from __future__ import annotations

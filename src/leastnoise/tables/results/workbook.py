@@ -79,7 +79,10 @@ class Cover:
 
 
 def values_in_cells(values: Sequence[Any]) -> list[Any]:
-    """The values that `read_sheet` reads back after `write_workbook` wrote `values`."""
+    """The values that `read_sheet` reads back after `write_workbook` wrote `values` as keys.
+
+    For other columns they are the same, except for whole numbers of more than 15 digits.
+    """
     return [_value_in_cell(value) for value in values]
 
 

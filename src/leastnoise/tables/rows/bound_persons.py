@@ -2,8 +2,8 @@
 
 1. Per row: values are made finite, clamped to the public bounds, and turned into fixed-point
    integers of at most 2^bits.
-2. Per unit and cell: integers are summed. If an integer exceeds the limit of a cell, one factor
-   shrinks all integers of the cell toward 0.
+2. Per unit and cell: integers are summed. If an integer exceeds its limit, one factor shrinks all
+   integers of the cell toward 0, or of the whole unit (`Part.shrinks_largest`).
 3. Per unit: the size of its vector is computed exactly, in the norm (or gauge) of the query's
    sensitivity. If it exceeds the limit, one factor shrinks all integers of the unit.
 4. Per cell: totals are summed.
@@ -234,7 +234,8 @@ def _bound_in_cells(
     """The integers of each part, bounded in each cell, beside the columns `keep`.
 
     One factor shrinks all integers of a cell; a single integer is clipped to the limit. A person
-    who is counted once in a cell has 1 there.
+    who is counted once in a cell has 1 there if the sum is positive, else 0. The integers of parts
+    with `shrinks_largest` stay unchanged.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
     for part in parts:

@@ -72,7 +72,7 @@ def copy_columns(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[
     """Copy the columns that these layouts read, so that they can be read several times.
 
     Integers of values are computed once, here, and copied in place of the values. Returns the
-    column name of each summand; empty if the engine makes no copy.
+    column name of each summand that reads a column; empty if the engine makes no copy.
     """
     summands = dict.fromkeys(component for layout in layouts for component in summands_of(layout))
     names = {

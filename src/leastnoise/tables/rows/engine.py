@@ -116,8 +116,8 @@ class Engine(ABC):
     ) -> nw.LazyFrame[Any]:
         """Drop the rows of `frame` whose `key` can't be published.
 
-        The key is from the source's column `column`. A text must have at most `longest` bytes in
-        UTF-8, and no control character.
+        The key is from the source's column `column`. It must not be NULL. A text must have at most
+        `longest` bytes in UTF-8, and no character of `UNSEEN`.
         """
         frame = frame.filter(~nw.col(key).is_null())
         if self._types[column] != "text":

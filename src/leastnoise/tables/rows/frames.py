@@ -242,7 +242,7 @@ class Frame(Input):
 
 @final
 class Pandas(Frame):
-    """A pandas frame, which DuckDB reads in place without any help from pandas."""
+    """A pandas frame, which DuckDB reads in place, except for columns that `_readable` converts."""
 
     def __init__(self, native: Any) -> None:
         super().__init__(native)
@@ -342,8 +342,8 @@ def _is_twice(kind: Any) -> bool:
 def as_text(value: object) -> str | None:
     r"""The text of a text, number, bool, date, or a pandas interval or period; else None.
 
-    It is the text that a CSV would have. No method of other objects is called, since they could do
-    anything.
+    It is the text that a CSV would have. NaN, whole numbers that are too long and texts that UTF-8
+    can't encode give None, too. No method of other objects is called, since they could do anything.
 
     >>> [as_text(one) for one in ("n", 1.5, True, date(2026, 1, 31), float("nan"), [], "\ud800")]
     ['n', '1.5', 'true', '2026-01-31', None, None, None]

@@ -1,7 +1,7 @@
 """The exact integer vectors of queries; layouts that read the same rows are summed together.
 
 If rows are units, their integers are summed by cell. Otherwise each person is bounded: see
-`persons`.
+`bound_persons`.
 """
 
 from __future__ import annotations

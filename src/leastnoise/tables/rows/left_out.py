@@ -74,9 +74,9 @@ def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | N
     """The rows or groups that each candidate for a limit cuts off, in all units together.
 
     Let n be the number of rows, or of groups, of a unit in the query of `layout`. Without a
-    `layout`, n is the number of the unit's rows in the data. For a candidate c the result is the
-    sum of max(0, min(n, c_m) − c) over all units, where c_m is the largest candidate. Bounding n by
-    c_m changes all sums by the same number, and keeps them within 64 bits.
+    `layout`, n is the number of the unit's rows that pass the filter of the data. For a candidate c
+    the result is the sum of max(0, min(n, c_m) − c) over all units, where c_m is the largest
+    candidate. Bounding n by c_m changes all sums by the same number, and keeps them within 64 bits.
     """
     largest = finder.finds.candidates[-1]
     units = _count_rows(engine, spec) if layout is None else _count_in_query(engine, spec, layout)
@@ -96,7 +96,7 @@ def count_cut_off(engine: Engine, spec: Spec, finder: Finder, layout: Layout | N
 
 
 def _count_rows(engine: Engine, spec: Spec) -> nw.LazyFrame[Any]:
-    """The number of rows of each unit in the data."""
+    """The number of rows of each unit that pass the filter of the data."""
     frame, text = engine.frame, spec.data.filter
     unit = nw.col(engine.column(spec.privacy.unit, "u"))
     frame = frame if text is None else frame.filter(engine.filter_holds(text))

@@ -48,8 +48,8 @@ _LARGEST = Fraction(2) ** 1000
 class Grid(Section):
     """Numbers from `from` to `to`, both included: either a `step` apart, or `number` in all.
 
-    On a logarithmic scale each number is the previous one times a constant factor, rounded to six
-    digits.
+    On a logarithmic scale the numbers grow by a constant factor. Those between the ends are then
+    rounded to six digits.
     """
 
     first: Number = key("the smallest candidate", "from = 0", alias="from")
@@ -114,7 +114,8 @@ class Grid(Section):
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Return the candidates; raise ValueError unless they can be candidates of a column.
 
-    Raises it for too few or too many, and if they don't increase as floats.
+    Raises it for too few or too many, for a size of 2^1000 or more, and if they don't increase as
+    floats.
     """
     if not 2 <= len(values) <= MOST_CANDIDATES:
         raise ValueError(f"Expected 2 to {MOST_CANDIDATES:,} candidates, got {len(values):,}.")
@@ -170,7 +171,8 @@ class FindBounds(Section):
 
     An additional query finds them, with `share` of the whole budget. Reading a spec adds that
     query, names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is
-    publicly known (`low` or `high`) isn't searched. `found` are the bounds that a release found.
+    publicly known (`low` or `high`) isn't searched: then only the other quantile is chosen. `found`
+    are the bounds that a release found.
     """
 
     find: _True = key("the flag that lets the release find the bounds", "bounds = { find = true }")
@@ -312,7 +314,7 @@ class Column(Section):
 
     @property
     def ends(self) -> tuple[Fraction, ...]:
-        """The candidates among which bounds are found; () if no bounds are to be found."""
+        """The candidates of the bounds' section, or else of the column; () without candidates."""
         candidates = None if self.finds is None else self.finds.candidates
         candidates = self.candidates if candidates is None else candidates
         return () if candidates is None else list_candidates(candidates)

@@ -240,10 +240,11 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction | None:
 
 @final
 class Series(Section):
-    """Releases that meet the budget together, each with fresh noise, such as one a week.
+    """Releases that meet the budget together, such as one a week.
 
-    The ledger is charged once, with the first release, and counts the releases. `name`
-    distinguishes several series of one account.
+    Each has fresh noise; with `totals`, one draw of noise serves all releases. The ledger is
+    charged once, with the first release, and counts the releases. `name` distinguishes several
+    series of one account.
 
     A unit may have rows in all releases, unless `max_releases` or `each` limits this. With `each` a
     unit has rows in one release only: a unit is one row, or all rows of a person in one release.

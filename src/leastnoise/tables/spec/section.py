@@ -77,8 +77,8 @@ def _none_if_unread(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 class Section(BaseModel):
     """A section of a spec: immutable; its only keys are its fields.
 
-    A key that is None counts as absent. A field that is `UNREAD` becomes its default, or None if it
-    has no default.
+    A key that is None counts as absent. A field that is `UNREAD` becomes its default. Without a
+    default it becomes None, an empty tuple, or a section of unread fields.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -192,7 +192,10 @@ class Section(BaseModel):
 
 
 def require_key(value: dict[str, Any], name: str, *, forms: str) -> dict[str, Any]:
-    """Return the table `value`; raise ValueError with all `forms` if it lacks the key `name`."""
+    """Return the table `value`; raise ValueError with all `forms` if it lacks the key `name`.
+
+    A table with a misspelt `name` is returned, too; pydantic then suggests the right spelling.
+    """
     if name in value or any(_validate.nearest(str(given), (name,)) for given in value):
         return value
     raise ValueError(f"Expected {forms}.")

@@ -130,12 +130,18 @@ def _key(value: object) -> Key:
 
 
 def as_table_name(text: str) -> str:
-    """A valid table name from `text`: letters, digits, - and _, not beginning with - or _."""
+    """A table name from `text`: at most 64 letters, digits, - and _, not beginning with - or _.
+
+    Other characters become _. The name is "" if no character is left.
+    """
     return _NO_TABLE_NAME.sub("_", text).lstrip("_-")[:_LONGEST_NAME]
 
 
 def as_tuple(value: object) -> object:
-    """Convert a list to a tuple; other values stay unchanged, and pydantic refuses them later."""
+    """Convert a list to a tuple, and `UNREAD` to ().
+
+    Other values stay unchanged; pydantic refuses all but tuples later.
+    """
     if value is UNREAD:
         return ()
     return tuple(value) if isinstance(value, list) else value
