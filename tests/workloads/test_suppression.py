@@ -67,6 +67,8 @@ FAMILIES = [
     ((2, 3, 2), (3, 5, 6, 1, 0)),
     ((1, 3, 3), tuple(range(8))),
     ((2, 1, 4), (7, 5, 3)),
+    ((3, 12), (3, 2, 1, 0)),  # more keys than are searched near a cell
+    ((12, 3), (3, 1)),
 ]
 
 

@@ -154,8 +154,8 @@ class Suppression:
         for other in tables:
             for moved in _subsets(axes):
                 keys = [kept[i] if i in axes and i not in moved else spans[i] for i in self._axes]
-                index = [keys[i] if other >> i & 1 else slice(0, 1) for i in self._axes]
-                total = total + costs[other][tuple(index)]
+                # an attribute that `other` lacks has the single key 0, which these keys begin with
+                total = total + costs[other][tuple(keys)]
         for i in axes:
             offset = cell[i] - spans[i].start
             if 0 <= offset < total.shape[i]:
