@@ -241,7 +241,8 @@ def _slips(first: str, second: str) -> int:
 def number_like(text: str | None) -> str:
     """A hint for a text with a comma or a percent sign: the number that was probably meant.
 
-    The hint is "" for any other text, and for None.
+    For an ambiguous comma, as in "1,500", the hint is "Write no comma." It is "" for any other
+    text, for texts of over 40 characters, and for None.
 
     >>> number_like("1,5"), number_like("50%"), number_like("1e-5")
     ('Write it with a point: 1.5.', 'Write the percentage as 0.5.', '')

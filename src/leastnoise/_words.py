@@ -128,7 +128,7 @@ def format_for_page(value: float) -> str:
 
 
 def round_up(value: Fraction | float, *, digits: int = _DIGITS) -> str:
-    """Format `value` rounded up to four digits, so that a stated budget is never too small.
+    """Format `value` rounded up to `digits` <= 4 digits: a stated budget is never too small.
 
     >>> round_up(Fraction(2, 3)), round_up(Fraction(1, 10**5)), round_up(0.0)
     ('0.6667', '1e-5', '0')
@@ -176,7 +176,7 @@ def describe_protection(relation: str, unit: str) -> str:
 
 
 def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
-    """A sentence for people that states a column's bounds.
+    """A sentence for people that states a column's bounds, rounded to six digits.
 
     >>> describe_limits("income", Fraction(0), Fraction(150_000))
     'Values of income are limited to 0–150,000.'

@@ -59,7 +59,8 @@ def calibrate_family(
 
     The scale is never below the exact minimum. For one release, it is at most 1e-9 (relative)
     above it, or 1e-5 for generalized-gamma, and for mixtures of kernels at δ < 1e-6. Raises
-    NotApplicable if the family can't serve, NotCertified if no proof was found.
+    NotApplicable if the family can't serve, and NotCertified if no proof was found. Raises Refused
+    if the scale is out of the floats' range, or if sampling alone meets the budget.
     """
     budget, sensitivity, geometry = question.budget, question.sensitivity, question.geometry
     if why := family.why_not(dimension=question.noise_dimension, delta=budget.delta):
@@ -297,8 +298,8 @@ def find_joint_factor(
     upper bound of a coarse lattice meets the budget, whose δ must be above 0. This doesn't prove
     the whole plan; `PlanCertificate.prove` does.
 
-    Raises NotApplicable if a composition has no proof, or if no noise is large enough, as for a
-    tiny δ.
+    Raises NotApplicable if a composition has no proof. Also if 16 times the factor for Gaussian
+    noise isn't enough, as for a tiny δ.
     """
     parts = [
         _scale_releases(certificate.releases, ratio)

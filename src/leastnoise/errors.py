@@ -2,6 +2,7 @@
 
 There are two branches, which the command line maps to exit codes. `InvalidInput` (2): an argument,
 a spec or a file is malformed. `Refused` (1): the request is well-formed, but it can't be fulfilled.
+`NotRegistered` and `RandomnessError` are in neither branch, and have exit code 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _LONGEST_KEY = 300  # letters of a spec's key in a message
 
 
 class LeastnoiseError(Exception):
-    """Base of every error that leastnoise raises on purpose.
+    """Base of the errors that leastnoise defines.
+
+    scikit-learn's rules make `leastnoise.learn` raise plain ValueErrors and TypeErrors, too.
 
     Messages may quote names of files, columns and keys from outside, and may be shown on a
     terminal. So a message is one line, without any character that controls a terminal. With
@@ -35,7 +38,7 @@ class LeastnoiseError(Exception):
 
 
 class InvalidInput(LeastnoiseError, ValueError):
-    """Malformed input: nothing was computed, spent or written."""
+    """Malformed input. Unless the raising function says otherwise, nothing was spent or written."""
 
 
 class InvalidArgument(InvalidInput):

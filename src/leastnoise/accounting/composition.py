@@ -70,7 +70,7 @@ class Composition:
     Args:
         parts: The releases, at least one, all about the same neighbours.
         points_per_std: Number of lattice steps per standard deviation of the loss, 1 to 10,000.
-            Twice as many halve the step and make the intervals about four times as narrow.
+            Twice as many usually halve the step and make the intervals about four times as narrow.
 
     Raises:
         InvalidArgument: There is no release, or `points_per_std` is out of range.

@@ -324,9 +324,10 @@ def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
 
 
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
-    """The bound on δ(ε) that ρ-zCDP implies: the smallest `delta_of_rdp` over all α, with τ = αρ.
+    """The bound on δ(ε) that ρ-zCDP implies: the smallest `delta_of_rdp` over α, with τ = αρ.
 
-    The best order is searched in floats; the bound holds for any order.
+    The best order is searched in floats, for α − 1 from e^−20 to e^40; the bound holds for any
+    order.
 
     Args:
         rho: ρ, 0 < ρ <= 700.
@@ -343,9 +344,10 @@ def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
 
 
 def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
-    """The bound on ε(δ) that ρ-zCDP implies: the smallest `epsilon_of_rdp` over all α, τ = αρ.
+    """The bound on ε(δ) that ρ-zCDP implies: the smallest `epsilon_of_rdp` over α, with τ = αρ.
 
-    The best order is searched in floats; the bound holds for any order.
+    The best order is searched in floats, for α − 1 from e^−12 to e^12; the bound holds for any
+    order. For ρ below about 1e-9, a larger order may give a smaller bound.
 
     Args:
         rho: ρ, 0 < ρ <= 700.

@@ -47,7 +47,7 @@ def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval
     """Enclose ε(delta), as narrowly as the `proved` bounds on δ allow.
 
     The lower end is 0 if δ(0) isn't proved to be above `delta`. Raises NotApplicable, naming
-    `family`, if no ε up to 100,000 is proved to be enough.
+    `family`, if no power of two up to 131,072 is proved to be enough.
     """
     known = cache(proved)
     if known(Fraction(0)).certainly_at_most(delta):

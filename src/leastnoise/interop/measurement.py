@@ -43,8 +43,8 @@ def to_opendp(
             of standard deviation σ and mixtures of it.
         epsilon: With "dp", the ε of the map, for which δ of one release is proved. Without it the
             map has the certificate's ε and δ.
-        numbers: With "i32" the measurement takes whole numbers, in vectors of any size as
-            `then_count_by_categories` returns them.
+        numbers: With "i32" the measurement takes a whole number or, in several dimensions, vectors
+            of whole numbers, of any size, as `then_count_by_categories` returns them.
 
     Returns:
         The measurement. Numbers of its map are rounded up to floats.

@@ -42,7 +42,10 @@ _WHY = (
 
 @final
 class ProvedPld(PrivacyLossDistribution):
-    """The result of `to_pld`. Composing it warns, and returns an ordinary distribution."""
+    """The result of `to_pld`. Its `compose` and `self_compose` warn.
+
+    Both return an ordinary distribution. The `compose` of another distribution doesn't warn.
+    """
 
     def compose(
         self,
@@ -130,7 +133,8 @@ def to_pld(
     an upper bound, for both pairs of subsampled releases and under any further composition.
     dp-accounting's own arithmetic is *not* part of the promise. Sums of doubles may get the last
     digits wrong. Its convolutions leave errors of about 1e-16 in every mass, which exceed a small
-    δ, so composing warns (`NotABound`). Compose here, or with `from_plds`, if that matters.
+    δ, so the result's `compose` warns (`NotABound`). Compose here, or with `from_plds`, if that
+    matters.
 
     For noise whose worst shift varies with ε, the exported δ is the supremum over all shifts, so
     that dp-accounting may compose the distribution.
@@ -214,13 +218,13 @@ class ImportedLosses:
         """Enclose the larger ε(delta) of the two directions.
 
         Args:
-            delta: Privacy budget δ.
+            delta: Privacy budget δ, > 0.
 
         Returns:
             An interval that contains ε.
 
         Raises:
-            NotApplicable: More than `delta` lies at infinity: no ε suffices.
+            NotApplicable: `delta` or more lies at infinity, or `delta` is 0.
 
         """
         wanted = Budget(epsilon=1, delta=delta).delta

@@ -59,7 +59,8 @@ def find_intervals(
 ) -> tuple[Floats, Floats]:
     """The ends of each correlation's interval, shape (d, d).
 
-    Each interval contains the correlation without noise with probability 95 %.
+    Each interval contains the correlation without noise with probability 95 % or more, unless a
+    variance without noise is 0.
     """
     variables = len(published.sums) - 1
     moments = Moments(variables=variables, constant=True, counted=counted)
@@ -92,7 +93,10 @@ def find_intervals(
 
 
 def find_largest(box: MomentBox) -> float:
-    """The largest correlation in the `box`, rounded up; at most 1."""
+    """The largest correlation in the `box`, rounded up; at most 1.
+
+    If a variance in the box may be 0, it is only the bound 1, or 0 if no covariance is above 0.
+    """
     p = box.p[1]
     largest_c = max(p - a * b for a, b in product(box.a, box.b)) + _ROUNDING
     s, t = (box.s[0], box.t[0]) if largest_c > 0 else (box.s[1], box.t[1])

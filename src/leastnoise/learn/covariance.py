@@ -41,8 +41,8 @@ class EmpiricalCovariance(PrivateModel):
 
     Attributes:
         location_: Means, shape (d,).
-        covariance_: Covariances, shape (d, d), divided by the number of rows as in scikit-learn. It
-            is the nearest matrix without negative eigenvalues.
+        covariance_: Covariances, shape (d, d), divided by the number of rows as in scikit-learn.
+            For columns scaled to [−1, 1], it is the nearest matrix with eigenvalues from 0 to d.
         correlation_: Correlations, shape (d, d); 0 if a variance is 0.
         correlation_low_: Lower ends of intervals, shape (d, d). Each interval holds the clipped
             rows' own correlation with probability 95 % or more, if no variance of theirs is 0.

@@ -53,7 +53,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
 
     Args:
         epsilon: As in `LinearRegression`.
-        delta: As in `LinearRegression`.
+        delta: Privacy budget δ. With None it is 1/n² for n rows, or n = `n_rows` with "add-remove".
         noise: As in `LinearRegression`; every family that composes can serve.
         noise_parameters: As in `LinearRegression`.
         neighbours: As in `LinearRegression`.
@@ -64,7 +64,8 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             size of accelerated steps, and a ridge that limits what noise hides. "coordinates" is
             private proximal coordinate descent (Mangold et al. 2022; Liu et al. 2026, App. D.7):
             `max_iter` rounds, each over a quarter of the coordinates in a new public permutation,
-            often too few. "auto" is "vectors", unless `noise` is for single numbers.
+            often too few. "auto" is "vectors" for the noise "auto" and "gaussian". For other noise
+            it is the updates with the smaller predicted loss.
         max_iter: Largest number of rounds with vectors (None: 1,000), or number of rounds with
             coordinates (None: 100). If the rounds are predicted to be too few, scikit-learn's
             ConvergenceWarning is raised.

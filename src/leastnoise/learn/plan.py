@@ -182,7 +182,8 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
 
     Args:
         problem: The public numbers.
-        updates: "vectors", "coordinates", or "auto" for the updates with the least predicted loss.
+        updates: "vectors", "coordinates", or "auto" for the updates with the least predicted loss;
+            with "auto" or Gaussian noise only "vectors" is tried.
 
     Returns:
         The plan.

@@ -20,8 +20,8 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Bounds must not be read off the data: the largest value of a column is a person's. Dummies
     (features of 0 or 1) may keep the bounds (−1, 1), so that most of a row is 0 and its norm is
-    small. `fit` only reads the number of features. There is no warning if many values are clipped,
-    because it would reveal something about the rows.
+    small. `fit` reads the number of features, and refuses values that aren't finite numbers. There
+    is no warning if many values are clipped, because it would reveal something about the rows.
 
     Args:
         bounds: Pair (low, high) for all features, or one pair for each.
@@ -39,7 +39,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.bounds = bounds
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the bounds against the number of features; nothing else of X is read.
+        """Check the bounds against the number of features; nothing is learnt from the values of X.
 
         Args:
             X: Features, shape (n, d).
@@ -49,7 +49,8 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The scaler itself.
 
         Raises:
-            ValueError: There isn't one pair low < high, or one for each feature.
+            ValueError: There isn't one pair low < high, or one for each feature. Or X has values
+                that aren't finite numbers: this error depends on the rows.
 
         """
         del y

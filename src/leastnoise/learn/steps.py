@@ -193,7 +193,7 @@ class StepAccountant:
             An interval that contains ε; `upper` is guaranteed.
 
         Raises:
-            NotApplicable: `delta` is 0: no ε suffices.
+            NotApplicable: `delta` is 0 and there were steps: no ε suffices.
 
         """
         if not self.steps:
@@ -219,7 +219,8 @@ class StepAccountant:
     def more_steps(self, *, epsilon: Exact, delta: Exact) -> int:
         """The number of further steps that fit a budget for all steps together.
 
-        The returned number is proved to fit; one more step isn't. At most 10⁷ steps are counted.
+        A returned number above 0 is proved to fit, and one more step isn't. At most 10⁷ steps are
+        counted, with those so far.
 
         Args:
             epsilon: Privacy budget ε of all steps.
@@ -272,10 +273,10 @@ class StepAccountant:
     def noisy_sum(self, gradients: Any, *, norm: Exact) -> NDArray[np.float64]:
         """Sum clipped gradients, and add the noise of one step.
 
-        Rows are clipped to `norm` in l2 (see `clip`) and truncated to multiples of a unit below
-        norm·2^−30, so that sums are exact and one example moves them by at most `norm`. The noise
-        has a standard deviation of noise_multiplier·norm. Count the step with `after(1)`. Divide by
-        the expected size of a sample, which is public, not by the size of this sample.
+        Rows are clipped to `norm` in l2 (see `clip`) and truncated to multiples of a unit of at
+        most norm·2^−29, so that sums are exact and one example moves them by at most `norm`. The
+        noise has a standard deviation of noise_multiplier·norm. Count the step with `after(1)`.
+        Divide by the expected size of a sample, which is public, not by the size of this sample.
 
         Args:
             gradients: Gradients, shape (examples, parameters).

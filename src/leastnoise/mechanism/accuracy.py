@@ -1,9 +1,10 @@
 """The error of a published number, or of a weighted sum of several, with rounding counted.
 
-Rounding to the grid g adds at most g/2 to an error, and g²/12 to its variance (a uniform error). It
-adds nothing if noise on the integers has all its points on the grid. Noise may be drawn for W·v in
-R^d and mapped back by W⁻¹. Then a coordinate's error is one coordinate of the noise times its
-`deviation`. Rounding adds at most √d·g/2 times the `deviation` (Cauchy–Schwarz).
+Rounding to the grid g adds at most g/2 to an error. It counts as a uniform error, which adds g²/12
+to the variance; noise far above g makes this nearly exact. Rounding adds nothing if noise on the
+integers has all its points on the grid. Noise may be drawn for W·v in R^d and mapped back by W⁻¹.
+Then a coordinate's error is one coordinate of the noise times its `deviation`. Rounding adds at
+most √d·g/2 times the `deviation` (Cauchy–Schwarz).
 
 Notation for sums: S = Σ c_j X_j is a weighted sum of coordinates X_j of noise, and s its standard
 deviation. W is a sum of four uniform numbers, |W| <= h. S + W has a density, whose characteristic
@@ -55,9 +56,10 @@ _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
 
 def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
-    """The standard deviation of a coordinate's error, with rounding.
+    """The standard deviation of a coordinate's error, with rounding as a uniform error.
 
-    If the grid is coarser than 16 standard deviations of the noise, it is an upper bound.
+    Where the noise isn't far above the grid g, this is a mean over all values, not a bound. For g
+    above 16 standard deviations of the noise, it is an upper bound.
     """
     noise, added = certificate.noise, _rounding_grid(certificate)
     factor, spread = _map_factors(certificate, coordinate)
@@ -151,7 +153,7 @@ def difference_half_width(left: Summed, right: Summed, probability: float) -> fl
     This increases with b, and |X| is stochastically at most the variable that has the value q_i
     with probability u_{i−1} − u_i. The rounding of both numbers is added. For two Gaussians, t is
     less than 5 % above the smallest possible. Raises NotApplicable if the law of a number isn't
-    known, and InvalidArgument for a probability that is too close to 1.
+    known, and InvalidArgument unless 0 < probability < 0.9999.
     """
     if not 0 < probability < 1 - _LEAST_TAIL:
         expected = f"0 < probability < {1 - _LEAST_TAIL}"

@@ -33,6 +33,8 @@ def compose(
 
     Raises:
         InvalidArgument: No release is given, or a count is out of its range.
+        NotApplicable: The releases are about different neighbours, or sampling isn't proved for a
+            noise.
 
     Examples:
         >>> from leastnoise.guarantees.sensitivity import L2

@@ -128,7 +128,8 @@ class Mechanism:
     def mse(self) -> float:
         """The sum of all coordinates' mean squared errors, before rounding: the mean of ‖error‖₂².
 
-        Rounding adds g²/12 for each coordinate, for the grid g.
+        Without a geometry, rounding to the grid g adds about g²/12 for each coordinate. It adds
+        nothing if noise on the integers has all its points on the grid.
         """
         geometry = self.certificate.geometry
         if geometry is None:
@@ -221,6 +222,7 @@ class Mechanism:
 
         Raises:
             InvalidArgument: An argument is out of its range.
+            NotApplicable: The law of a coordinate isn't known, as in `accuracy`.
             Refused: That ε is not between 1e-6 and 1,000.
 
         Examples:
@@ -244,7 +246,8 @@ class Mechanism:
         """This mechanism with values rounded to multiples of another grid.
 
         Args:
-            grid: A power of two, at least 2^-30 standard deviations.
+            grid: A power of two, at least 2^-30 standard deviations. For noise on the integers, a
+                standard deviation below 1 counts as 1.
 
         Returns:
             The new mechanism.
@@ -268,7 +271,8 @@ class Mechanism:
 
         Raises:
             InvalidArgument: An argument is out of its range.
-            NotApplicable: Sampling isn't proved for this noise.
+            NotApplicable: Sampling isn't proved for this noise. Or the certificate is about
+                replaced records, of which nothing is proved with sampling.
 
         """
         from leastnoise.mechanism.composed import compose  # noqa: PLC0415 (it imports this file)

@@ -19,7 +19,7 @@ Values: TypeAlias = "ArrayLike | Sequence[Fraction] | ScaledIntegers"
 
 
 def as_exact(values: Values) -> Plain:
-    """Read `values` as exact numbers; refuses types, never values.
+    """Read `values` as exact numbers; refuses types and nested lists, never a number.
 
     A list may hold numbers of several types, which numpy would round to one type. The type of the
     result may depend on the values, but it always represents the same exact numbers. So a release
@@ -48,9 +48,10 @@ def as_exact(values: Values) -> Plain:
 
 
 def _merge_types(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
-    """Convert an array of objects to floats or int64; None if that would round a value.
+    """Convert an array of objects to floats, integers or bools of at most 64 bits, exactly.
 
-    `kinds` are the types of the objects.
+    `kinds` are the types of the objects. None for Fractions, for floats beside integers, for
+    numpy's short floats, and for integers beyond int64.
     """
     if all(issubclass(kind, float) for kind in kinds):
         return array.astype(np.float64)

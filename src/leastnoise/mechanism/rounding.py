@@ -4,10 +4,10 @@ The grid g = 2^m never depends on data. Rounding the sum is post-processing, so 
 the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance.
 
 Notation: v is a value, X the noise of its coordinate, and s the standard deviation of X, which
-counts as at least 1 for noise on the integers. v/g = n + f with an integer n and |f| <= 1, x = X/g,
-y = f + x; f̂, x̂ and ŷ are their floats, and fl(y) is the float nearest to y. The released number
-is g·(n + round(y)), clipped at ±2^62 g. Nothing is clipped before the noise is added: that would
-move neighbours by shifts that noise in the shape of a body need not hide.
+counts as at least 1 for noise on the integers. v/g = n + f with an integer n and |f| <= 3/2, x =
+X/g, y = f + x; f̂, x̂ and ŷ are their floats, and fl(y) is the float nearest to y. The released
+number is g·(n + round(y)), clipped at ±2^62 g. Nothing is clipped before the noise is added: that
+would move neighbours by shifts that noise in the shape of a body need not hide.
 
 Proof that the float filter always decides like the ideal mechanism (theory/release.md §1): the
 floats give ŷ with |ŷ − y| <= τ. If ŷ is nearer than 1/2 − τ to an integer k, no half-integer is
@@ -259,9 +259,9 @@ def _tau(block: Block) -> float:
     """A bound τ >= |ŷ − y| for all entries of the block that have an estimate.
 
     y = f + x and ŷ = fl(f̂ + x̂): |x̂ − x| <= error; |f̂ − f| <= 2^-52; the sum rounds by at most
-    2^-53·(reach + 1); 1/2 − τ rounds by at most 2^-54. Their total is below error + 2^-53·(reach +
-    4), and 1.001 covers the rounding of that. From reach = 2^52 on, floats have no fractions to
-    round. There τ >= 1/2, so balls decide every entry.
+    2^-53·(reach + 3/2); 1/2 − τ rounds by at most 2^-54. Their total is at most error +
+    2^-53·(reach + 4), and 1.001 covers the rounding of that. From reach = 2^52 on, floats have no
+    fractions to round. There τ >= 1/2, so balls decide every entry.
     """
     return 1.001 * (block.error + 2.0**-53 * (block.reach + 4))
 

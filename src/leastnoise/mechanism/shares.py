@@ -149,7 +149,7 @@ class Shares:
         absent: Number of clients that may be missing, 0 <= absent < clients.
 
     Raises:
-        NotApplicable: The noise has another law, or δ has no slack.
+        NotApplicable: The noise has another law or a geometry, or δ has no slack.
         InvalidArgument: A number is out of its range.
 
     Source:

@@ -1,7 +1,7 @@
 """Exact values, and their split on a grid.
 
 Notation: v is a value, and g = 2^exponent is the grid. v/g = n + f, with an integer n (`whole`) and
-a fraction f of at most 1 in size, which isn't always reduced.
+a fraction f, which isn't always reduced: |f| <= 1, or 3/2 after a shift (`Shifted`).
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class ScaledIntegers:
 class Split:
     """Values in grid steps, v/g = n + f: integers `whole`, and fractions f.
 
-    `exact(i)` is the exact f of value i, and `fraction` has floats near f. If |whole| < 2^61, |f|
-    <= 1 and `fraction` is within 2^-52 of f. For ±inf v/g is ±2^61, and for NaN 0.
+    `exact(i)` is the exact f of value i, and `fraction` has floats near f. If |whole| < 2^61,
+    `fraction` is within 2^-52 of f, and |f| <= 1 (3/2 for `Shifted` values). For ±inf v/g is ±2^61,
+    and for NaN 0.
     """
 
     whole: NDArray[np.int64]
@@ -206,7 +207,7 @@ def nearest_whole(values: Plain) -> Plain:
 
     Halves go up, not to the even neighbour. So v ↦ ⌊v + 1/2⌋ never decreases, and commutes with
     adding an integer. Hence values that differ by at most an integer k are rounded to integers that
-    differ by at most k. So rounded values move by integers, and no further than before.
+    differ by at most k. Values that move by integers move by the same integers after rounding.
     """
     if isinstance(values, Rationals):
         nearest = np.array([_whole_item(item) for item in values.values.flat], dtype=object)

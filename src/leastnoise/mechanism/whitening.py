@@ -86,7 +86,7 @@ def _shift_exactly(values: Plain, exponent: int, *, groups: int, block: CountEll
 def total_steps(values: Plain, exponent: int, here: slice = slice(None)) -> Fraction:
     """The exact sum, in grid steps of 2^exponent, of the values in the slice `here`.
 
-    Each value is clipped at ±2^61 steps. NaN counts as 0.
+    Each value is clipped at ±2^61 steps, except finite `Rationals`. NaN counts as 0.
     """
     if isinstance(values, Rationals):
         return sum((steps_of(item, exponent) for item in values.values[here]), Fraction(0))

@@ -1,6 +1,7 @@
 """The result of a comparison: ranked candidates, skipped families, and a lower bound.
 
-The bound, if there is one, is proved for all noise that answers the question.
+The bound, if there is one, is proved for all noise that answers the question. For a number that
+moves by whole numbers, it is proved for noise on the integers only.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ def find_fine_gap(question: Question) -> float | None:
 def find_best_possible(
     question: Question, effort: Effort, *, vectors: bool = True
 ) -> BestPossible | None:
-    """Find a lower bound on the loss of any noise, within `effort`; None if no bound is found.
+    """Find a lower bound on the loss, within `effort`; None if no bound is found.
 
-    At δ = 0 it follows from the volume of the shifts. Otherwise a linear program finds it. For one
+    It is about any noise, or for a number that moves by whole numbers, about noise on the integers.
+    At δ = 0 `bound_by_volume` finds it, if it applies. Otherwise a linear program finds it. For one
     number, this is the program that designs the best noise, so the work is usually done already.
     For a vector the program takes about 15 seconds; without `vectors` it isn't run.
     """
@@ -180,11 +182,15 @@ class Skipped:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BestPossible:
-    """A lower bound on the loss of any noise for this query and budget.
+    """A lower bound on the loss for this query and budget.
+
+    It holds for any noise if the `scope` of `bound` is "real", and for noise on the integers if it
+    is "integer".
 
     Attributes:
         value: The bound, for the sensitivity in the question.
-        bound: The proof of the bound for sensitivity 1, from which `value` is scaled.
+        bound: The proof. If it is by a linear program, it is for sensitivity 1, and `value` is
+            scaled from it.
     """
 
     value: float

@@ -74,8 +74,8 @@ def calibrate_jointly(
     Raises:
         InvalidArgument: There is no release, or a count is below 1.
         NotApplicable: A mechanism is for samples, or the mechanisms are about different neighbours.
-            Also if a noise is generalized-gamma or has a density in steps (other than cactus), or
-            if δ = 0 and a noise is neither laplace nor l2.
+            Also if a noise is on the integers, is generalized-gamma or has a density in steps
+            (other than cactus), or if δ = 0 and a noise is neither laplace nor l2.
         NotCertified: No proof was found.
 
     Source:

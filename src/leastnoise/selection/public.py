@@ -69,7 +69,7 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     bound on the loss. Parameters that the source leaves open minimise `loss`.
 
     In one dimension "l2" gives `laplace`, which is the same law. In several, "optimal" gives
-    `optimal-radial`.
+    `optimal-radial`, unless all sensitivities are `Linf`: each coordinate then has its own draw.
 
     Args:
         noise: Name of the family, such as "gaussian"; `leastnoise.noise.families()` lists them.
@@ -97,6 +97,7 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
         InvalidArgument: An argument is malformed.
         NotApplicable: The family can't serve this question, such as δ = 0 for a Gaussian.
         NotCertified: No proof was found.
+        Refused: The scale is out of the floats' range, or sampling alone meets the budget.
 
     Examples:
         >>> from leastnoise.guarantees.sensitivity import L2
@@ -131,15 +132,15 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> Comparison:
-    """Calibrate and prove every noise family, and rank them by expected error.
+    """Calibrate and prove all noise families that may be best, and rank them by expected error.
 
-    The result has a proved lower bound on the loss of any noise, if one is known. At δ = 0 it
-    follows from the volume of the shifts. At δ > 0 there is one for a single number, found together
-    with the best noise; for a vector only with `bound`.
+    The result has a proved lower bound on the loss, if one is known. For a number that moves by
+    whole numbers, the bound is about noise on the integers. At δ = 0 it otherwise follows from the
+    volume of the shifts. At δ > 0 there is one for a single number, found together with the best
+    noise; for a vector only with `bound`.
 
-    Some spherical families take seconds to search. They are skipped, with the reason, if noise in
-    the shape of the sensitivity is far ahead of `l2` and `gaussian`. A family that `parameters`
-    names is always searched.
+    Some families take seconds to search. They are skipped, with the reason, if bounds or
+    measurements put other noise ahead of them. A family that `parameters` names is always searched.
 
     Args:
         epsilon: Privacy budget ε ≥ 0, as in `calibrate`.

@@ -417,7 +417,8 @@ def _standard_in_cells(
 
     Let k be the number of draws that a unit affects. Laplace noise has ε/k in each cell. With tight
     composition, no noise for one number had a loss more than a quarter below that, except steps at
-    a large ε/k. None for ε/k = 0 or ε/k > 1, and if a unit affects only one cell.
+    a large ε/k. None for ε/k = 0 or ε/k > 1, for other sensitivities than `Linf`, and if a unit
+    affects only one cell.
     """
     sensitivity, draws = construction.sensitivity, construction.draws
     if draws == 1 or not isinstance(sensitivity, Linf):

@@ -105,7 +105,7 @@ class WorkloadNoise:
         neighbours: "add-remove" or "replace-one".
         max_rows: Largest number of rows of one unit.
         rms_by_strategy: Root mean square of the answers' standard deviations, for each strategy
-            that was tried.
+            that can serve.
         bound: Lower bound on the root mean square for any additive noise with this budget
             (theory/marginals.md §8).
 
@@ -227,11 +227,12 @@ def workload(
     """Find noise with the least total variance for linear queries about public cells.
 
     Tries noise in the cells: geometric, discrete-staircase, Laplace and Gaussian. Tries Laplace
-    noise in the answers, if the queries' numbers have at most 24 bits, and in cells and sums of
-    cells (a p-identity). For δ > 0 it also tries Gaussian noise in the best sums. Returns the
-    strategy with the smallest root-mean-square standard deviation, the figures of the others, and a
-    proved bound that no additive noise is below. The p-identity may not be the best one; the bound
-    limits how much better another can be. For 1,000 cells it takes about a minute.
+    noise in the answers, if there are at most 2,048 and the queries' numbers have at most 24 bits.
+    Tries Laplace noise in cells and sums of cells (a p-identity). For δ > 0 it also tries Gaussian
+    noise in the best sums. Returns the strategy with the smallest root-mean-square standard
+    deviation, the figures of the others, and a proved bound that no additive noise is below. The
+    p-identity may not be the best one; the bound limits how much better another can be. For 1,000
+    cells it takes about a minute.
 
     Args:
         queries: The matrix of queries, shape (questions, cells), at most 10,000 questions and 1,000
@@ -319,7 +320,7 @@ def list_attempts(
 ) -> tuple[tuple[Attempt, ...], Floats]:
     """The candidates to try, and numbers for the cells from which `least_rms` proves a bound.
 
-    Gaussian noise is a candidate unless `pure`.
+    Gaussian noise in sums is a candidate unless `pure`.
     """
     gram = np.asarray(queries.T @ queries, dtype=np.float64)
     sums, prices = gaussian_strategy(gram)

@@ -51,9 +51,11 @@ def prove_hidden(noise: Noise, shifts: ShiftBounds, epsilon: Fraction) -> Proved
 
 
 def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> ProvedDelta:
-    """Enclose δ(ε) of `noise` under `sensitivity`, as tightly as doubles can represent.
+    """Enclose δ(ε) of `noise` under `sensitivity`, to the accuracy that its family declares.
 
-    Raises NotApplicable if the sensitivity isn't known in the noise's norm.
+    If 4,096 bits aren't enough for that, the enclosure is wider. The lower bound is 0 if the proof
+    gives only an upper bound (`is_attained`). Raises NotApplicable if the sensitivity isn't known
+    in the noise's norm.
     """
     method, enough = method_of(noise), registered_family(type(noise)).enough_bits
     shift = noise.worst_shift(sensitivity)
