@@ -73,9 +73,10 @@ def _read(descriptor: int, path: Path, *, most: int) -> bytes:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write `content` to `path` atomically: a crash leaves the old file or no file, never a part.
+    """Write `content` to `path` atomically: after a crash `path` never has only a part of it.
 
-    Text is written as UTF-8. The permissions follow the umask, as for any new file.
+    A crash may leave a temporary file in the same folder. Text is written as UTF-8. The permissions
+    follow the umask, as for any new file.
 
     Raises InvalidInput if the folder doesn't exist or can't be written to.
     """

@@ -78,6 +78,7 @@ class EmpiricalCovariance(PrivateModel):
 
         Raises:
             ValueError: scikit-learn refuses X, or the bounds are malformed; nothing was spent.
+            TypeError: X is sparse or holds objects other than numbers; nothing was spent.
             InvalidArgument: Another parameter is malformed; nothing was spent.
             Refused: No noise can serve, or the charge doesn't fit; nothing was spent.
 

@@ -105,6 +105,7 @@ class LinearRegression(RegressorMixin, PrivateModel):
         Raises:
             ValueError: scikit-learn refuses the data, or the bounds are malformed; nothing was
                 spent.
+            TypeError: The data is sparse or holds objects other than numbers; nothing was spent.
             InvalidArgument: Another parameter is malformed; nothing was spent.
             Refused: No noise can serve, or the charge doesn't fit; nothing was spent.
 

@@ -54,7 +54,8 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
     Args:
         epsilon: As in `LinearRegression`.
         delta: Privacy budget δ. With None it is 1/n² for n rows, or n = `n_rows` with "add-remove".
-        noise: As in `LinearRegression`; every family that composes can serve.
+        noise: Name of a noise family that composes. "auto" is the best of gaussian, l2 and k-norm
+            with vectors, and of gaussian and laplace with coordinates.
         noise_parameters: As in `LinearRegression`.
         neighbours: As in `LinearRegression`.
         ledger: As in `LinearRegression`.
@@ -123,6 +124,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         Raises:
             ValueError: scikit-learn refuses the data, there aren't two classes, or labels aren't in
                 `classes`; nothing was spent.
+            TypeError: The data is sparse or holds objects other than numbers; nothing was spent.
             InvalidArgument: A parameter is malformed; nothing was spent.
             Refused: No noise can serve, or the charge doesn't fit; nothing was spent.
 

@@ -109,7 +109,9 @@ def noise_multiplier(
 
     Raises:
         InvalidArgument: An argument is malformed.
+        NotApplicable: `delta` is 0.
         NotCertified: No proof was found.
+        Refused: Sampling alone meets the budget, without noise.
 
     Examples:
         >>> round(noise_multiplier(epsilon=2, delta="1e-5", steps=1000, sampling_rate="0.01"), 4)

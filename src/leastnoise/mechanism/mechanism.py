@@ -282,8 +282,8 @@ class Mechanism:
     def delta(self, *, epsilon: Exact) -> Interval:
         """An interval that contains δ(epsilon), the smallest δ at that ε.
 
-        The interval is about all releases of the certificate together. At the certificate's ε it is
-        `certificate.delta`.
+        The interval is about all releases of the certificate together. At the certificate's ε it
+        lies within `certificate.delta`.
 
         Args:
             epsilon: ε >= 0, an exact number.

@@ -238,8 +238,8 @@ class Comparison(Framed, Shown):
     def gap(self) -> float | None:
         """The relative excess of the best candidate's loss over the proved lower bound.
 
-        None without a bound, and if the bound is about noise on the integers and the candidate
-        isn't.
+        None without a candidate or a bound above 0. Also None if the bound is about noise on the
+        integers and the candidate isn't.
         """
         if self.best_possible is None or self.best_possible.value <= 0 or not self.candidates:
             return None

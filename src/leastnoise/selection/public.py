@@ -87,6 +87,7 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
             reduce the loss, mostly for a large δ.
         gap: Designed noise (`optimal`, `discrete-staircase`) is refined until its loss is within
             this fraction of the best possible. The default is 0.005, and 0.02 for ε > 5.
+            `optimal-radial` ignores it, and other families refuse a gap and a time limit.
         time_limit: Seconds after which the design stops. Without a limit it stops after an amount
             of work that is the same on every machine, about a minute.
 
