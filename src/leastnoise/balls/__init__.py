@@ -1,1 +1,1 @@
-"""Rigorous arithmetic on python-flint: enclosures and bounds, unless a result is called approximate."""
+"""Rigorous arithmetic on python-flint: enclosures and bounds, unless called approximate."""
