@@ -76,7 +76,8 @@ def audit_mechanism(
             (count, dimension). A `Mechanism` of this library is accepted too.
         claim: The claim to test; by default the claim of a `Mechanism`.
         inputs: Two neighbouring inputs, in the form that the mechanism accepts; by default 0 and
-            the claimed sensitivity.
+            the claimed sensitivity. Give them if a record count is among the outputs, since the
+            default leaves it unchanged and its inputs aren't neighbours then.
         draws: Number of outputs on each input, 100 to 10⁸.
         error: Largest probability of a false finding, 1e-100 to 0.5.
         detectors: Names of the detectors to use; all by default.
@@ -286,7 +287,7 @@ def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
     """Two default inputs, 0 and the claimed sensitivity Δ; None if Δ isn't known.
 
     In more dimensions they are vectors that differ by Δ in one coordinate. Δ is rounded down to a
-    float.
+    float. With a record count as a further coordinate, the two vectors aren't neighbours.
     """
     bound = getattr(claim.sensitivity, "bound", None)
     if bound is None:

@@ -1,1 +1,1 @@
-"""Rigorous arithmetic on python-flint: every result is an enclosure, every rounding is outward."""
+"""Rigorous arithmetic on python-flint: enclosures and bounds, unless called approximate."""

@@ -75,7 +75,8 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
     one entry per lattice point. Atoms are added in order of decreasing loss until the quotient p/q
     of the sums has fallen to e^loss of a lattice point. The last atom is split, and the rest of it
     begins the next sum. So no loss is rounded down to a lattice point, which would cost half a step
-    for each release. Splits need not be exact, as any part of an atom is an atom, too.
+    for each release. Splits need not be exact, as any part of an atom is an atom, too. The last sum
+    at the lowest loss may have a smaller quotient than e^loss of its lattice point.
     """
     q = np.maximum(q, p * PRECISE)  # keeps losses below ln(1/PRECISE), so that e^loss is a float
     order = np.argsort(-(p / q))

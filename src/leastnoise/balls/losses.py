@@ -72,7 +72,7 @@ class LossLattice:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the finite losses; it doesn't depend on the origin."""
+        """The approximate standard deviation of the finite losses, whatever the origin is."""
         z = (self.first + np.arange(len(self.masses))) * float(self.step)
         weights = self.masses / self.masses.sum()
         return math.sqrt(float(weights @ (z - weights @ z) ** 2))

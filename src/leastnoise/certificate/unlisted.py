@@ -102,8 +102,8 @@ class ThresholdCertificate(TableCertificate):
     def chance_alone(self) -> arb:
         """An upper bound on the probability of publishing the row of a group with a single unit.
 
-        The deciding number of such a row is `reach` plus noise. All points of the ball are upper
-        bounds.
+        The deciding number of such a row is `reach` plus noise. The upper end of the ball is the
+        bound.
         """
         at, below = self._chance_of_reaching(0), self.chance_below
         if not below:
@@ -113,8 +113,9 @@ class ThresholdCertificate(TableCertificate):
     def _chance_of_reaching(self, steps: int) -> arb:
         """An upper bound on the probability that `reach` plus noise reaches a value.
 
-        The sum is rounded to the grid, and the value is `threshold` − `steps`·grid. All points of
-        the ball are upper bounds. Raises NotApplicable if the noise has no known tail, or no grid.
+        The sum is rounded to the grid, and the value is `threshold` − `steps`·grid. The upper end
+        of the ball is the bound. Raises NotApplicable if the noise has no known tail, or no grid,
+        or if the sum of all numbers decides and the grid is above 1.
         """
         noise, grid = self.noise.noise, self.noise.grid
         if registered_family(type(noise)).part(self._tail) is None:

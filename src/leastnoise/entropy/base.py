@@ -112,7 +112,10 @@ class InverseSurvival(ABC):
 
 
 def nearest_word(probability: arb) -> int:
-    """An integer within 1 of 2^63·probability, near the word of the uniform u = `probability`."""
+    """An integer within 1 of 2^63·probability, near the word of the uniform u = `probability`.
+
+    Raises RandomnessError if the ball is too wide to prove this.
+    """
     words = probability * arb((1, WORD_BITS))
     nearest = (words.mid() + arb(0.5)).floor().unique_fmpz()
     if nearest is None or not abs(words - arb(nearest)) <= 1:

@@ -93,7 +93,8 @@ class Budget:
             The smaller budget.
 
         Raises:
-            InvalidArgument: The fraction is not in (0, 1].
+            InvalidArgument: The fraction is not in (0, 1], or the result has a positive part below
+                1e-300.
 
         """
         part = exact(fraction, name="fraction")

@@ -144,7 +144,7 @@ class LowerBound:
         loss: `Loss.MAE`, E|X|, or `Loss.MSE`, E X².
         value: The bound, >= 0.
         epsilon: ε of the guarantee, an exact number.
-        delta: δ of the guarantee, an exact number.
+        delta: δ of the guarantee, an exact number; only `verify` checks that 0 <= δ < 1.
         witness: Dual prices, or a volume, from which `verify` proves the bound.
         scope: "real" for any noise that hides every shift in [−1, 1]; "integer" for noise on the
             integers for an integer query, whose sensitivity is the witness's `cells` steps.
@@ -213,7 +213,8 @@ class LowerBound:
 
         Raises:
             InvalidArgument: A number is malformed.
-            CertificateRejected: The witness is malformed, or proves nothing of this kind.
+            CertificateRejected: The witness is malformed, or proves nothing of this kind; or δ is
+                out of its range.
 
         """
         unproved = cls(

@@ -261,7 +261,7 @@ def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
 def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
     """Compute the proved bound that `effort` allows, or load it if it is stored.
 
-    Raises NotApplicable if no linear program was solved, or the noise is too wide for its grid.
+    Raises NotApplicable if no bound above 0 was proved, or the noise is too wide for its grid.
     """
     stored = load_bound(task, effort)
     if stored is not None:

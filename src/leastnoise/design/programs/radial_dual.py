@@ -45,7 +45,7 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
     """The best witness that is found, for an l2 sensitivity of 1.
 
     A fixed number of programs is solved, or as many as begin within the time limit of `effort`.
-    Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
+    Raises NotApplicable if the noise is too wide for the grid, or no bound above 0 was proved.
     """
     allowance = effort.begin()
     # a smaller δ is hidden by the solver's tolerances; the proof uses the true δ

@@ -60,7 +60,10 @@ class Design:
 
     @property
     def gap(self) -> float:
-        """The relative excess of the law's loss over the bound; inf if one of them is missing."""
+        """The relative excess of the law's loss over the bound.
+
+        It is inf if one of them is missing, or the bound is 0.
+        """
         if self.law is None or self.bound is None or self.bound.value <= 0:
             return math.inf
         return max(0.0, self.bound.loss.of(self.law) / self.bound.value - 1)

@@ -26,6 +26,6 @@ Q(x) are the smallest multiples of T that must be added and removed to move by x
 | `Counted(of=T, bound=b)` | T, followed by the number of rows |
 | `Jointly(parts, radii, exponent=p)` | several of these at once |
 
-Comparisons of gauges are decided in exact fractions. Volumes are balls. Moments are the nearest
-floats, since they only decide which noise is tried first.
+Comparisons of gauges are decided in exact fractions, or in balls if a gauge is irrational. Volumes
+are balls. Moments are the nearest floats, since they only decide which noise is tried first.
 """
