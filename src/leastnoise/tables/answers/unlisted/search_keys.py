@@ -111,10 +111,10 @@ def _prove_divided_chances(
 
 
 def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate of the largest possible chances, for units in one group.
+    """The certificate of the largest chances at `one_way_budget`, for units in one group.
 
-    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down. None if they
-    aren't proved.
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down. For add-remove
+    neighbours no larger chances are possible. None if they aren't proved.
     """
     return _prove(budget, _raise_chances(one_way_budget(budget, neighbours)), 1, neighbours)
 
