@@ -137,7 +137,7 @@ class NoisyPart(TablePart):
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of the part's whole counts: their mean minus the count without noise.
+        """An upper bound on the bias of the part's whole counts: mean minus count without noise.
 
         None unless the spec asks for whole counts that are never below 0.
         """
