@@ -146,7 +146,10 @@ def one_way_budget(budget: Budget, neighbours: Neighbours) -> Budget:
 
 
 def _search_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate with the smallest n₅₀ among the shapes `_SHAPES`; None if none is proved."""
+    """The best certificate that a search among the shapes `_SHAPES` finds.
+
+    None if the first shape isn't proved, or if n₅₀ would be too large to search (`_MOST_HALF`).
+    """
     half_budget = one_way_budget(budget, neighbours)
 
     def prove(
