@@ -297,7 +297,10 @@ class Answered(Protocol):
 
     @property
     def is_composed(self) -> bool:
-        """True if privacy is proved for several draws together, this draw among them."""
+        """True if privacy may be proved for this draw together with other such draws.
+
+        The rule of the release's certificate says if it was.
+        """
         ...
 
     @property

@@ -88,8 +88,9 @@ Numbers are clipped at 2^61 steps of the grid: on this grid at 2^39 rows, more t
 class NoisyPart(TablePart):
     """One part of a query: its layout, share of the budget, noise and expected error.
 
-    A query has one part, or two if it counts both persons and rows (see `Layout`). `index` is the
-    part's index in its `answered` draw. Each kind of answer has a subclass.
+    A query has one part, or two if it counts both persons and rows (see `Layout`). A query with
+    tables of sums has a part for each table. `index` is the part's index in its `answered` draw.
+    Each kind of answer has a subclass.
     """
 
     layout: Layout
@@ -136,7 +137,7 @@ class NoisyPart(TablePart):
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of the part's whole counts: their mean minus the count without noise.
+        """An upper bound on the bias of the part's whole counts: mean minus count without noise.
 
         None unless the spec asks for whole counts that are never below 0.
         """
@@ -432,9 +433,10 @@ def check_draw(
     *,
     where: str,
 ) -> None:
-    """Raise CertificateRejected unless `drawn` certifies one draw of noise for these layouts.
+    """Raise CertificateRejected unless `drawn` is about one draw of noise for these layouts.
 
-    The draw has to spend this `share` of the budget. `where` begins the message.
+    Checks dimension, budget (this `share`), sampling, grid and neighbours. Callers have to check
+    the sensitivity. `where` begins the message.
     """
     coordinates = sum(layout.dimension for layout in layouts)
     if drawn.dimension != coordinates:

@@ -35,7 +35,7 @@ class OfOneQuery(ABC):
 
     @property
     def layout(self) -> Layout:
-        """The query's first layout. Its other layouts differ only in how they bound a unit."""
+        """The query's first layout; others bound a unit in another way, or have other bits."""
         return self.query.layouts[0]
 
     @property

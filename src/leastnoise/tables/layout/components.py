@@ -37,8 +37,8 @@ def center_sums(
     √2·B/ε. A sum from 0 has a std of 2·B/ε. A replaced row moves a centred value by up to 2. It
     moves an uncentred value ≥ 0 by up to 1 only. So values that are never negative are then summed
     from 0, unless a mean sums them centred anyway. With `min_count` or `top` no sum is centred,
-    because noise that chooses the published groups would bias it. Nor is a sum that a ratio uses,
-    or a sum of a query whose limits are norms (`in_norm`).
+    because noise that chooses the published groups would bias it. Nor is a sum that a ratio uses, a
+    sum whose bounds a release finds, or a sum of a query whose limits are norms (`in_norm`).
     """
     needs = [components for _, components in asked]
     summed = {statistic for components in needs for statistic in components}
@@ -87,7 +87,7 @@ def split_row_count(  # noqa: PLR0917 (one call)
 
     The split isn't used where other bodies have less noise: for a replaced row, and for cells that
     a person can fill at the same time. Nor is it used with limits on norms, which are about the
-    count of all rows.
+    count of all rows, nor with `min_count` or `top`, nor beside values of several columns.
     """
     rows = Component(kind="count")
     others = {

@@ -1,4 +1,4 @@
-"""Bounds of columns that a release finds by itself, from two published quantiles.
+"""Bounds of columns that a release finds by itself: a published quantile for each.
 
 The sensitivity of later queries doesn't depend on these bounds. Values are scaled to [−1, 1] by
 these bounds, and only the widest possible bounds decide if a value may be negative. So noise is

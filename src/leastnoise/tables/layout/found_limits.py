@@ -111,7 +111,7 @@ def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
 
 
 def units_of_choice(spec: Spec, finder: Finder) -> int:
-    """The number of units by which the choice of a limit may be off, with 95 % probability.
+    """A bound, with probability 95 %, on how many units the choice of a limit may be off.
 
     For m candidates it is 2·ln(20m)/ε, rounded up, where ε is the share of the choice. Source:
     theory/release.md §13.

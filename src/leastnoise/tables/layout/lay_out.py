@@ -217,7 +217,8 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
     A person has an integer in each coordinate. A limit is on the sum of their squares (a ball), or
     on the sum, over cells, of the largest integer in the cell. Since coordinates are clamped, both
     sums stay below 2^53, where float64 adds whole numbers without rounding. Totals of 2^34 persons
-    stay below 2^63. Raises LayoutError for too few bits.
+    stay below 2^63. It is 0 for a person who counts 1 in each of a few cells, and 28 if a row is a
+    unit. Raises LayoutError for too few bits.
     """
     if isinstance(bounding, OnceInCells):
         return 0

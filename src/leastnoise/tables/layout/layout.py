@@ -54,7 +54,7 @@ PERSON_COUNTS = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
 
 
 class LayoutError(ValueError):
-    """The query has no layout: no limit bounds a person, or exact sums have too few bits."""
+    """A query has no layout, such as if no limit bounds a person, or if sums can't be exact."""
 
 
 @final
@@ -62,8 +62,9 @@ class LayoutError(ValueError):
 class Layout(TableShape):
     """The public shape of a query, or of one of its two parts: its integers and their bounding.
 
-    A query that counts both persons and rows has two parts with separate noise. The reason is that
-    a person adds at most 1 to a cell's `count_units`, and up to `max_rows` to the other numbers.
+    A query of listed groups that counts both persons and rows has two parts with separate noise.
+    The reason is that a person adds at most 1 to a cell's `count_units`, and up to `max_rows` to
+    the other numbers.
 
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
     for I·2^(−bits). `uses` has, for each statistic, the positions of its components. For a mean
@@ -82,12 +83,12 @@ class Layout(TableShape):
     whole and never below 0: see `answers.sums.publish_sums`. With `largest`, noise is chosen to
     make the largest of the standard deviations small.
 
-    With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
-    `clamp` raises negative numbers to 0: see `results`. `accuracy` is the error that the spec asks
-    for; for means it is about groups of `assumed` values. `within` has the axes by which rows are
-    grouped, if the result has fewer `axes` or a single row. By construction a unit is in at most
-    `groups_of_unit` groups; None without such a bound. `periods` are the releases of a series whose
-    running totals are published.
+    With `conditions` a unit may be in several cells. Noisy counts are rounded to a `multiple`, and
+    `clamp` raises negative counts and sums to 0: see `results`. `accuracy` is the error that the
+    spec asks for; for means it is about groups of `assumed` values. `within` has the axes by which
+    rows are grouped, if the result has fewer `axes` or a single row. By construction a unit is in
+    at most `groups_of_unit` groups; None without such a bound. `periods` are the releases of a
+    series whose running totals are published.
     """
 
     statistics: tuple[Statistic, ...]
@@ -284,8 +285,8 @@ def share_parts(
 ) -> list[Fraction]:
     """The shares of a query's budget: first for its parts, then for the quantiles of each column.
 
-    A share is proportional to the number of values that are published for a cell. If the spec gives
-    the quantiles a share, the rest is divided among the other parts in the same proportion.
+    A share is proportional to the number of a cell's components, or of a column's quantiles. If the
+    spec gives the quantiles a share, the rest is divided among the parts in the same proportion.
     """
     noisy = [len(layouts[0].components) for layouts in parts]
     chosen = [len(layout.statistics) for layout in quantiles]

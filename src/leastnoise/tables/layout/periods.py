@@ -58,8 +58,8 @@ class RunningSums:
     def from_record(cls, record: object, *, like: Self) -> Self:
         """Read the sums that `to_record` wrote.
 
-        Raises CertificateRejected unless they are whole numbers for as many cells and nodes as
-        `like` has.
+        Raises CertificateRejected unless they are whole numbers of at most 2^53 in size, for as
+        many cells and nodes as `like` has.
         """
         from leastnoise.certificate.records import (  # noqa: PLC0415 (.2 s)
             exact_fields,

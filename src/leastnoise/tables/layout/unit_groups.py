@@ -49,9 +49,10 @@ def has_one_value(spec: Spec, column: str) -> bool:
 
 
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
-    """The most groups by these `axes` in which a unit can be by construction; None if unbounded.
+    """The most groups by these `axes` in which a unit can be by construction.
 
-    This is the number of groups by the columns in which a unit may have several values.
+    This is the number of groups by the columns in which a unit may have several values. None if
+    these are all columns, so that nothing follows, or if one of them has unlisted keys.
     """
     several = [axis for axis in axes if not has_one_value(spec, axis.column)]
     if len(several) == len(axes) or any(isinstance(axis, Unlisted) for axis in several):

@@ -34,8 +34,8 @@ class Baselines:
     """Noise that needs only norms of a query: the best spherical, Laplace and Gaussian noise.
 
     `laplace` is for the l1 norm, `gaussian` for the l2 norm; `spherical` is the least noise for the
-    l2 norm. A field is None if its family isn't applicable, such as `gaussian` at δ = 0. In a
-    series, all releases together meet the budget, and `spherical` is Gaussian if δ > 0. If
+    l2 norm. `laplace` or `gaussian` is None if it isn't applicable, such as `gaussian` at δ = 0. In
+    a series, all releases together meet the budget, and `spherical` is Gaussian if δ > 0. If
     published numbers are sums of noisy numbers, the std of a sum is `summed` times the std of the
     noise.
     """
@@ -78,7 +78,8 @@ class Baselines:
         """The fraction of the spherical noise's variance that this certificate's noise saves.
 
         It is the mean over the numbers of a cell. `first` is the query's first coordinate in the
-        noise. None for noise that is spherical itself.
+        noise. None for noise without a geometry whose coordinates all have the same law, such as
+        spherical or Laplace noise.
         """
         geometry, noise = certificate.geometry, certificate.noise
         if geometry is None and not isinstance(noise, VectorNoise):

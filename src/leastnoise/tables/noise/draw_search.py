@@ -44,9 +44,9 @@ def search_draws(
 ) -> tuple[list[Found], list[Certificate]]:
     """Find the draws of a release with their noise, in the order of their first queries.
 
-    Also returns all certificates that were proved during the search, each for a draw's own share of
-    the budget. No query gets more noise in a shared draw than in a draw of its own. Raises Refused
-    if no noise can serve a query.
+    Also returns the certificates of all offers from families that are quick to search, each for a
+    draw's own share of the budget. No query gets more noise in a shared draw than in a draw of its
+    own. Raises Refused if no noise can serve a query.
     """
     queries, budget, times = (
         budget_shares.list_draw_queries(layouts),
@@ -221,7 +221,7 @@ class _Search:
         return offers[0]
 
     def every(self, draw: DrawSearch, *, to_beat: float) -> Offers:
-        """The offers from families whose mean square error might be below `to_beat`.
+        """The quick offers, and offers of families whose error (`mse`) may be below `to_beat`.
 
         Raises Refused if there is no offer.
         """

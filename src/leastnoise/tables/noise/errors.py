@@ -89,8 +89,8 @@ def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[
 class ExpectedError:
     """The error of one published statistic in a cell, in the statistic's units.
 
-    For a mean it is a bound for groups of `rows` rows. A half-width is infinite if noise may make
-    the denominator of a ratio 0.
+    For a mean it is a bound if the noisy count of a group is `rows`. A half-width is infinite if
+    noise may make the denominator of a ratio 0.
     """
 
     statistic: str
@@ -151,7 +151,9 @@ def check_range(
     baselines: Baselines,
     errors_of: Callable[[], Sequence[NoiseError]],
 ) -> None:
-    """Raise Refused, naming the bounds, if a published number could overflow or underflow.
+    """Raise Refused if a published number could overflow or underflow.
+
+    For a statistic of values, the message names the bounds of its columns.
 
     `errors_of` returns the error of each component, or raises OverflowError. The check holds for
     all data and all draws. A noisy number is at most LARGEST_RESULT·g for the grid g; a geometry in

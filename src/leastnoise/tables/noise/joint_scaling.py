@@ -46,8 +46,9 @@ def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Cho
     noise for all draws, with the scales that minimize Σ share·ln(variance). The choice depends on
     public numbers only.
 
-    Returns the scaled mechanisms, and the same mechanisms before scaling. None if some draw doesn't
-    have a smaller mean square error than with its best offer.
+    Returns the scaled mechanisms, and the same mechanisms before scaling. None if no strategy is
+    proved and gives every draw a smaller mean square error than its best offer. Also None if δ = 0
+    or there are fewer than two draws.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None

@@ -74,10 +74,10 @@ def partition(
     """Find the groups of queries that are best drawn together, sorted by their first member.
 
     `logs` has, for each query, the mean of ln(variance) over its numbers, in a separate draw at its
-    share of `budget`. The result is the partition with the least Σ share·ln(variance) in which no
-    query gets more noise than in a separate draw. Queries stay separate if Gaussian noise in all of
-    them gives a smaller sum. In a series, `budget` is for all `releases`, and noise of a body gets
-    an equal part for each.
+    share of `budget`. Of the groups within the lists of `_split_kinds`, the result is the partition
+    with the least Σ share·ln(variance) in which no query gets more noise than in a separate draw.
+    Queries stay separate if Gaussian noise in all of them gives a smaller sum. In a series,
+    `budget` is for all `releases`, and noise of a body gets an equal part for each.
     """
     alone = [DrawGroup(members=(query.index,)) for query in queries]
     release_budget = _part_of(budget, Fraction(1, releases))
@@ -101,7 +101,8 @@ def partition(
 def _split_kinds(queries: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
     """The lists of queries in which groups are searched: all, or persons and rows separately.
 
-    With many queries, separate lists keep the number of possible groups small.
+    With many queries, separate lists keep the number of possible groups small. A list of more than
+    `MOST_QUERIES` queries is left out, so that these queries share no draw.
     """
     able = [query for query in queries if query.persons or query.shaped or query.additions]
     kinds = [able]

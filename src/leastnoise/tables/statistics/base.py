@@ -135,12 +135,15 @@ class NoiseError:
     half975: float
     half983: float
     drawn: tuple[Certificate, int] | None = None
-    """The noise of the whole draw, and this number's index; None if no exact law is known."""
+    """The noise of the whole draw, and this number's index.
+
+    None if no exact law is known, or if noise decides which rows are published.
+    """
     beside_count: tuple[float, ...] = ()
     """For a sum that a count divides: half-widths of X − a·Y, one for each a of `fieller.UP_TO_1`.
 
-    They hold with 95 %. X is the error of the sum and Y the error of the count. Given if `drawn` is
-    None.
+    They hold with 95 %. X is the error of the sum and Y the error of the count. Given only if
+    `drawn` is None.
     """
     rows: RowErrors | None = None
 
@@ -252,7 +255,7 @@ class Statistic(AnyStatistic):
         """The statistic's four columns, from the noisy sums of each component.
 
         Each of the `numbers` has shape (n,) for n cells, as the columns have. The value without
-        noise is between `_low` and `_high` with probability 95 %.
+        noise is between `_low` and `_high` with probability 95 % or more.
         """
 
     @abstractmethod
@@ -261,15 +264,16 @@ class Statistic(AnyStatistic):
     ) -> float:
         """An upper bound on the statistic's `_std` in a group of this many `rows`.
 
-        `stds` has the standard deviation of each number. `rows` is None unless the statistic
-        `needs_size`.
+        It holds for numbers without noise: a count that noise lowers has a larger `_std`. `stds`
+        has the standard deviation of each number. `rows` is None unless the statistic `needs_size`.
         """
 
     @abstractmethod
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
 
-        `rows` is None unless the statistic `needs_size`.
+        It holds if the noisy count is `rows`: a smaller count has a wider interval. `rows` is None
+        unless the statistic `needs_size`.
         """
 
     def unit(self, ingredients: Ingredients) -> float:
@@ -280,7 +284,7 @@ class Statistic(AnyStatistic):
         return ingredients.unit
 
     def is_open(self, ingredients: Ingredients) -> bool:
-        """True if nothing public bounds the value, so that `_std`, `_low`, `_high` may be ±∞."""
+        """True for an unbounded quotient, whose `_std`, `_low` and `_high` may be ±∞."""
         del ingredients
         return False
 

@@ -85,8 +85,8 @@ def find_tests(
 ) -> QuotientTests | None:
     """Find the tests of quotients from −`most` to `most`, for the `noise` of both numbers.
 
-    Each test accepts the true quotient with this `probability`. None if the joint distribution of
-    both noises isn't known.
+    Each test accepts the true quotient with at least this `probability`. None if the joint
+    distribution of both noises isn't known, unless `beside_count` has the half-widths.
     """
     above, below = noise
     # the half-widths of these tests are stored

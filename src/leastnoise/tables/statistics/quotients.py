@@ -90,7 +90,7 @@ class Quotient(Statistic):
         `_std` is scale·√(σ_S² + (S/n)²σ_n²)/n by the delta method, and at most scale·most, since
         S/n can't leave [−most, most]. `_low` and `_high` are the ends of the quotients that tests
         accept (`fieller`). There are no tests if the joint distribution of both noises isn't known.
-        Then, or if tests reject all quotients, `_in_box` gives the ends.
+        Then, or if n <= 0 or tests reject all quotients, `_in_box` gives the ends.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         numerator, count = numbers
@@ -167,7 +167,10 @@ class Quotient(Statistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """An upper bound on `_std`, reached if every row adds the largest value to S."""
+        """An upper bound on `_std` for sums without noise.
+
+        It is reached if every row adds the largest value to S. See `_denominator` for n.
+        """
         scaled = self.scale_of(ingredients)
         n, size = require_size(rows), self._denominator(ingredients, rows)
         deviation = math.hypot(stds[0], min(n / size, scaled.most) * stds[1]) / size
@@ -176,6 +179,8 @@ class Quotient(Statistic):
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half of the interval's width, for the S with the widest interval.
+
+        The noisy n is taken to be the n of `_denominator`.
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
         the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is

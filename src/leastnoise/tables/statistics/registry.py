@@ -59,7 +59,10 @@ FORMS = (
     _QUANTILE,
     _RATIO,
 )
-"""The spellings of all statistics, with "column" in place of a column's name."""
+"""The spellings of all statistics, with "column" in place of a column's name.
+
+A ratio has only its spelling with two sums.
+"""
 SPELLINGS = _words.join_names(FORMS, "or")
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
 
@@ -110,7 +113,7 @@ def _ratio(inside: str, text: str) -> Ratio:
     """Read a ratio from the two parts around a comma `inside` its parentheses.
 
     Names of columns may contain commas, too. Raises ValueError if no comma, or more than one,
-    splits the text into two parts.
+    splits the text into a sum, and a sum or count.
     """
     ratios: list[Ratio] = []
     for comma in re.finditer(",", inside):

@@ -11,8 +11,8 @@ If the mean of u is a and its variance V, then Σ(u − a)² = V·n without nois
 is the noise Y/2 − 2aX + (½ + a² − V)Z. With probability 95.5 % this noise is at most c(a, V) in
 size. So the pair (a, V) is rejected if n·|V̂ − V + (a − â)²| exceeds c(a, V). A variance V is
 accepted if, for some mean a, neither this test of (a, V) nor the test of the mean a (`fieller`, at
-99.5 %) rejects. So the true variance is rejected with probability at most 5 %. Only the upper end
-depends on the test of means, by (a − â)², which is small compared to c/n if there are many values.
+99.5 %) rejects. So the true variance is rejected with probability at most 5 %. The test of means
+matters most for the upper end, by (a − â)². That is small compared to c/n if there are many values.
 
 c rises with the size of each of its three weights, by Anderson's inequality: the density of each
 noise, given the others, is symmetric and falls away from 0. So within a box of |a| and V, c is at

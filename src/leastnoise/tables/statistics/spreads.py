@@ -126,7 +126,9 @@ class Spread(ColumnStatistic):
     def expected_std(
         self, ingredients: Ingredients, stds: Sequence[float], rows: int | None
     ) -> float:
-        """An upper bound on `_std`, reached if all values are at one bound, with a² = 1 and V = 0.
+        """An upper bound on `_std` for a count without noise.
+
+        It is reached if all values are at one bound, with a² = 1 and V = 0.
 
         The delta method's variance is convex in a² and V. So it is largest at a corner of [0, 1]²,
         and the corner (1, 0) has the largest value.
@@ -138,6 +140,8 @@ class Spread(ColumnStatistic):
     @final
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
+
+        The noisy n is taken to be `rows`.
 
         With tests (`spread_tests`), the accepted variances span at most 2c/n + (a − â)². Here c is
         the largest half-width of these tests, â the noisy mean, and a an accepted mean. By the test

@@ -209,7 +209,10 @@ class CountUnits(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sum(Total):
-    """`sum(column)`, computed from values that are divided by their largest possible size."""
+    """`sum(column)`, from values that are divided by their largest possible size.
+
+    With less noise, it may also be computed from a count and a centred sum: see `center_sums`.
+    """
 
     kind: ClassVar[str] = "sum"
     adds_up: ClassVar[bool] = True

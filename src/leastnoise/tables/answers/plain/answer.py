@@ -211,7 +211,9 @@ class DrawnPart(NoisyPart):
 
     @property
     def saved(self) -> float | None:
-        """The fraction of spherical noise's variance that this noise saves; None if spherical.
+        """The fraction of spherical noise's variance that this noise saves.
+
+        None for noise such as spherical or Laplace noise: see `Baselines.find_saving`.
 
         Both are compared at the draw's own share of the budget: see `Answered.split`.
         """

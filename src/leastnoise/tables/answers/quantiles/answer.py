@@ -71,7 +71,8 @@ class Quantiles:
     ) -> QuantilePlan:
         """The plan of the quantiles, read from their certificate.
 
-        Raises CertificateRejected if the certificate states something the spec does not imply.
+        Raises CertificateRejected if the certificate states something the spec does not imply, and
+        Refused if the errors of its noise aren't known.
         """
         ((_, claim),) = claims
         try:

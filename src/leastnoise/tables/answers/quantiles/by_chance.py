@@ -40,7 +40,7 @@ _CHOSEN = (
     "only, because the distance between the values of two rows depends on the data."
 )
 _MOST_PARTS = 4096
-"""The largest number of parts, over all candidates together.
+"""The largest number of parts of all candidates together, unless 2 for each are more.
 
 Cutting a candidate into parts breaks ties between quantiles that are chosen one inside another.
 More parts would only make errors larger.
@@ -122,7 +122,7 @@ class ByChance(QuantilePlan):
     def draw(self, totals: Totals) -> list[Table]:
         """Choose the quantiles of each group, with fresh randomness for each choice.
 
-        For unlisted groups, these are the groups that the query's counts published before.
+        Unlisted groups are those that an earlier draw of the query published.
         """
         layout, claim, stated = self.layout, self.certificate, self.may_state
         if not layout.unlisted:

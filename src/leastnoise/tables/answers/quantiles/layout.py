@@ -4,8 +4,8 @@ Each pair of a group and a candidate is a cell, in which rows are counted as in 
 counts give each candidate's rank in its group. A quantile is chosen by permute-and-flip from these
 ranks, or read off the same counts with noise on a tree (theory/release.md §10). All rows of a
 person count. If a person has more rows than the limit, each row counts as a fraction, so that no
-rows have to be chosen. With a tree for each unlisted group, each row counts as 1: see
-`rows.unlisted_ranks`.
+rows have to be chosen. With a tree for each unlisted group, each row counts as 1, and a person's
+rows beyond the limits are left out: see `rows.unlisted_ranks`.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class SumPart(NoisyPart):
 
     @property
     def too_high(self) -> float | None:
-        """The largest bias of the table's counts if they are made whole and ≥ 0.
+        """An upper bound on the bias of the table's counts if they are made whole and ≥ 0.
 
         None unless the spec asks for such counts: see `sums.whole_counts`.
         """

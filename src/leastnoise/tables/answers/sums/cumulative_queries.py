@@ -1,8 +1,8 @@
 """A histogram with running sums: the number of rows below each edge.
 
-Rows below an edge are counted from the first edge on. Rows below the first edge, above the last
-edge or without a value are in no bin and in no sum. Noise is drawn for the bins: see
-`answers.sums.cumulative`.
+Rows below an edge are counted from the first edge on. Rows below the first edge or above the last
+edge are in no bin and in no sum. Nor are rows without a value, unless a number replaces it. Noise
+is drawn for the bins: see `answers.sums.cumulative`.
 """
 
 from __future__ import annotations

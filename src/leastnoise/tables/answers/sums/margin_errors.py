@@ -96,8 +96,9 @@ def _beside_count(
 ) -> tuple[float, ...]:
     """The field `NoiseError.beside_count` of a sum in a mean; empty for any other number.
 
-    `summed` is the index of the sum. To save time, half-widths are computed for every second a of
-    `UP_TO_1`. The values between get the half-width of the next larger a.
+    `summed` is the number of roundings in a number of the table (`_roundings`). To save time,
+    half-widths are computed for every second a of `UP_TO_1`. The values between get the half-width
+    of the next larger a.
     """
     pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
     uses = [components for asked, components in pairs if asked.kind == "mean"]

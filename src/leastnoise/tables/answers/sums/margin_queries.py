@@ -1,8 +1,10 @@
 """Queries with margins: the published tables, and how far one unit shifts each of them.
 
-All published tables are sums of one estimate of the cells. Noise is added to some tables of exact
-sums, which are called measured and need not be published (see `answers.sums.margins`). A table is
-identified by the set of its `group_by` columns, as a bit mask: 0 is the total.
+All published tables are sums of one estimate of the cells. If there are too many cells to estimate
+(`Marginals.is_small`), the tables are estimated together without cells. Noise is added to some
+tables of exact sums, which are called measured and need not be published (see
+`answers.sums.margins`). A table is identified by the set of its `group_by` columns, as a bit mask:
+0 is the total.
 
 A query may both sum values and count them. Then each value is centred at the middle of its bounds
 and divided by their half-width, the radius. So no noise is spent on impossible shifts: a row may
@@ -302,7 +304,8 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
     Cells of a table are sums of the query's cells. So a unit adds no more to a table, in l1 norm,
     than to the cells, for which `layout` bounds a unit. Replacing a unit also takes away as much.
-    In the total, the two shifts partly cancel: it moves by no more than one unit can add.
+    In a total that no row lowers, the two shifts partly cancel: it moves by no more than one unit
+    can add.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -385,7 +388,7 @@ def _in_sums(layout: Layout) -> Bounding:
 
 @final
 class MarginQueries(QueryKind):
-    """Queries with margins: they publish cells, and tables that are sums of these."""
+    """Queries with margins: they publish tables of sums by sets of their columns."""
 
     why_no_rho: ClassVar[str] = ""
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins"})

@@ -194,11 +194,11 @@ def check_whole_counts(
 ) -> None:
     """Raise CertificateRejected unless whole counts follow from noisy numbers in their intervals.
 
-    If noisy numbers are whole (`exact`) and an end of an interval isn't 0, the interval determines
-    its noisy number exactly. Otherwise it determines the number to within 1. The counts have to
-    follow from these numbers. Where intervals determine too little, counts are not checked.
-    `check_table` checked each table before, and `check_sums` or `check_on_tree` checked that tables
-    agree.
+    If noisy numbers and their half-width are whole (`exact`) and an end of an interval isn't 0, the
+    interval determines its noisy number exactly. Otherwise it determines the number to within 1.
+    The counts have to follow from these numbers. Where intervals determine too little, counts are
+    not checked. `check_table` checked each table before, and `check_sums` or `check_on_tree`
+    checked that tables agree.
     """
     if whole is None:
         return

@@ -316,8 +316,7 @@ def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget
     """Two budgets for noise that hides one unit, added or removed: one with δ, one with δ = 0.
 
     For replace-one neighbours they have ε/2, and the first has δ/(1 + e^(ε/2)): see
-    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0; then the second is the first,
-    unchanged.
+    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0; then the second is `budget` itself.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":

@@ -111,10 +111,10 @@ def _prove_divided_chances(
 
 
 def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate of the largest possible chances, for units in one group.
+    """The certificate of the largest chances at `one_way_budget`, for units in one group.
 
-    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down. None if they
-    aren't proved.
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down. For add-remove
+    neighbours no larger chances are possible. None if they aren't proved.
     """
     return _prove(budget, _raise_chances(one_way_budget(budget, neighbours)), 1, neighbours)
 
@@ -146,7 +146,10 @@ def one_way_budget(budget: Budget, neighbours: Neighbours) -> Budget:
 
 
 def _search_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """The certificate with the smallest n₅₀ among the shapes `_SHAPES`; None if none is proved."""
+    """The best certificate that a search among the shapes `_SHAPES` finds.
+
+    None if the first shape isn't proved, or if n₅₀ would be too large to search (`_MOST_HALF`).
+    """
     half_budget = one_way_budget(budget, neighbours)
 
     def prove(

@@ -258,7 +258,10 @@ class AnsweredSums(NoisyAnswer):
         return [table_of(part.layout, answers, part.noise_errors)]
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected if no values of the cells give the published sums."""
+        """Raise CertificateRejected unless some values of the cells give the published sums.
+
+        Sums with whole weights of whole noisy cells also have to be whole.
+        """
         (part,) = self.parts
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
@@ -272,7 +275,7 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True if some values of the cells give these `sums`, to within 2^−44 of each sum's terms.
+    """True only if some values of the cells give these `sums`, within 2^−44 of each sum's terms.
 
     `queries` has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the
     residuals of the sums are computed exactly. Since sums and cells may differ in size, they are

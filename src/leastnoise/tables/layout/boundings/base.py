@@ -21,10 +21,10 @@ class Numbers:
     """The numbers of a query, with the facts about them on which the effect of a unit depends.
 
     There are `cells` cells, with `each` numbers in each cell. `counts` is True if all are counts,
-    which no row lowers, and which move by whole numbers. `persons` is True if a cell has one
-    number, which is 1 for a person in it, whatever the person's rows. Otherwise `lowered` has the
-    positions of numbers in a cell that a row may lower, and `rows` is True if a number counts the
-    rows.
+    which rows raise by whole numbers, before limits shrink them. `persons` is True if a cell has
+    one number, which is 1 for a person in it, whatever the person's rows. Otherwise `lowered` has
+    the positions of numbers in a cell that a row may lower, and `rows` is True if a number counts
+    the rows.
 
     `values` has an item for each column with a count of its values: the number of lowered sums of
     that column, none of which exceeds the count. `units` has the positions of counts of persons

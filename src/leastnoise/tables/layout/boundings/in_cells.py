@@ -46,10 +46,11 @@ class InCells(UnitShifts):
     """The bounding that limits a person's numbers in each cell, and in all cells together.
 
     The limits are M_j <= per_cell and Σ M_j <= total, where M_j is the largest absolute value of
-    the person's numbers in cell j. If a person is over a limit, one factor shrinks all their
-    numbers until both limits hold. With `first` = k, a person counts in at most k of their cells:
-    the cells with the smallest hashes, with a fresh random salt. With `by_number` each number is
-    treated as a cell.
+    the person's numbers in cell j. A number of rows without a value adds to M_j, in rows. In a cell
+    over its limit, one factor shrinks the numbers of this cell. Then one factor shrinks all numbers
+    of a person over `total`. With `first` = k, a person counts in at most k of their cells: the
+    cells with the smallest hashes, with a fresh random salt. With `by_number` each number is
+    treated as a cell, and both factors shrink all numbers of a person.
     """
 
     per_cell: Fraction
@@ -136,7 +137,7 @@ class InCells(UnitShifts):
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if a person can move a number by `most` in each of several cells at once."""
+        """True if there are several cells, and a person can move all at once by `most`."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
@@ -165,8 +166,9 @@ class InCells(UnitShifts):
         """Alternative bodies; each of them contains every shift by one added or removed unit.
 
         The first is the hull of one box for each cell, times `all_cells`. The second is the box of
-        all numbers, if a unit can fill it. Empty if every cell has one count, a unit moves several
-        cells, and `total` never shrinks the unit: then the sets of `additions` are smaller.
+        all numbers, if a unit can fill it and it isn't too large. Empty if every cell has one
+        count, a unit moves several cells, and `total` never shrinks the unit: then the sets of
+        `additions` are smaller.
         """
         most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)
