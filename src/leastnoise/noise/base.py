@@ -266,7 +266,10 @@ class Noise(ABC):
 
     @property
     def gaussian_square(self) -> Fraction | None:
-        """The variance of a coordinate if the law is Gaussian, whatever its family; else None."""
+        """The variance of a coordinate if the family states that the law is Gaussian; else None.
+
+        None does not mean that it isn't: flipped Huber noise with alpha = 0 is Gaussian, too.
+        """
         return None
 
     @property
@@ -280,7 +283,10 @@ class Noise(ABC):
 
     @property
     def exponential(self) -> bool:
-        """True if the density is proportional to e^(−‖x‖/scale), in the norm `norm`."""
+        """True only if the density is proportional to e^(−‖x‖/scale), in the norm `norm`.
+
+        It is False for `VectorNoise`, whose `largest_loss` serves instead.
+        """
         return False
 
     @property

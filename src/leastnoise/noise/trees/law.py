@@ -109,7 +109,8 @@ class Agreeing(VectorNoise):
     `branches` lists a number for each node above the cells instead, level by level. So (2, 3, 1) is
     a root with two children, which have three cells and one cell. A row of one cell moves one
     number of each level by 1, so it moves the exponent by at most Σ_l w_l/scale. With Σ w_l = 1 and
-    scale = R/ε the noise is ε-DP for units of R rows.
+    scale = R/ε the noise is ε-DP for units that add or remove R rows. A row that moves to another
+    cell may cost up to twice as much: see `cost`.
 
     Args:
         scale: Scale > 0, at most 2^32 times the smallest share that is not 0.

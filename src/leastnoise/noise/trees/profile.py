@@ -18,8 +18,8 @@ _UP = 1 + 1e-14  # so that scale · (h/scale) isn't rounded below h
 def quantile(noise: Agreeing, outside: float, coordinate: int = 0) -> float:
     """The half-width h of the noise of one cell, divided by the scale.
 
-    h is the smallest integer that the noise of cell `coordinate` exceeds in size with probability
-    at most `outside`.
+    h is the smallest integer for which this is proved: the noise of cell `coordinate` exceeds h in
+    size with probability at most `outside`.
     """
     law = cell_laws(noise)[noise.shape.positions_of[-1][coordinate]]
     return law.half_width(1 - outside) / float(noise.scale) * _UP
