@@ -34,7 +34,7 @@ def score(mass: Mass, part: int, level: Fraction) -> Fraction:
     total = sum(mass.values(), Fraction(0))
     below = sum((item for index, item in mass.items() if index < part), Fraction(0))
     at = mass.get(part, Fraction(0))
-    return max(Fraction(0), below - level * total, level * total - below - at)
+    return max(below - level * total, level * total - below - at)
 
 
 def nested_law(  # noqa: PLR0917 (it calls itself)

@@ -76,7 +76,7 @@ def test_no_neighbouring_tables_tell_more_than_epsilon(
     claim = best(_LEVELS[levels], candidates=2, parts=parts, groups=groups, neighbours=neighbours)
     assert claim.spent == claim.budget.epsilon
     loss = worst_loss(claim, most=4 if parts == 1 else 3)
-    assert 0.3 < loss <= 1 + 1e-9
+    assert 0.5 < loss <= 1 + 1e-9
 
 
 def test_the_rates_of_added_rows_are_too_much_for_replaced_ones() -> None:

@@ -94,9 +94,9 @@ class QuantileCertificate(TableCertificate):
     Each of the public `candidates` is cut into `parts`. The quantile is the candidate whose part g
     has the largest E_g − λ·s(g). Here E_g is a standard exponential, drawn anew for each part, and
     λ the rate of the level. Let n be the number of rows, of which L are below part g and M in it.
-    The score s(g) = max(0, L − an, an − L − M) is the number of rows between part g and the rank an
-    of level a. Rows may have any weights >= 0; the weights of one unit's rows sum to at most R =
-    `reach` over all groups.
+    The score s(g) = max(L − an, an − L − M) is the number of rows between part g and the rank an of
+    level a. It is negative if g contains this rank. Rows may have any weights >= 0; the weights of
+    one unit's rows sum to at most R = `reach` over all groups.
 
     Let Δ be the most by which one unit moves a draw's scores, summed over all groups and, for
     `nested` draws, over all draws of one depth. If a unit is added or removed, Δ = R·max(a, 1 − a).

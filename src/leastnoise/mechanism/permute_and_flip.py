@@ -62,13 +62,13 @@ def choose_quantiles(
 def scores(masses: Sequence[int], level: Fraction) -> list[int]:
     """The score of each part, a penalty: its distance in rows from the level's quantile, times q.
 
-    It is q·max(0, L − an, an − L − E), an integer, and 0 for a part that contains the quantile.
-    `masses` has the rows in each part.
+    It is the integer q·max(L − an, an − L − E). A part that contains the quantile has a negative
+    score, the lower the more rows would have to move for another. `masses` has the rows per part.
     """
     p, q = level.numerator, level.denominator
     wanted = p * sum(masses)
     return [
-        max(0, q * (upto - mass) - wanted, wanted - q * upto)
+        max(q * (upto - mass) - wanted, wanted - q * upto)
         for mass, upto in zip(masses, accumulate(masses), strict=True)
     ]
 
