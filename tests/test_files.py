@@ -23,7 +23,7 @@ def test_a_pipe_is_refused_without_waiting_for_a_writer(
 
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setattr(_files.os, "open", at_once)
-    with pytest.raises(SourceError, match="not a regular file"):
+    with pytest.raises(SourceError, match="a pipe or device"):
         _files.read_bytes(tmp_path / "pipe", most=10)
 
 

@@ -66,7 +66,7 @@ def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
 def _read(descriptor: int, path: Path, *, most: int) -> bytes:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
         raise SourceError(f"{path} can't be read: it is {what}.")
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         return file.read(most + 1)

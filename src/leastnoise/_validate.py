@@ -333,18 +333,25 @@ def path(value: object, *, name: str) -> Path:
 
     Raises InvalidArgument for names that no file can have.
     """
-    if isinstance(value, str | Path) and _names_a_file(value):
-        return Path(value)
+    if isinstance(value, str | Path) and (encoded := _encode(value)) is not None:
+        # Linux allows 4,095 bytes in a path and 255 in each of its names
+        if len(encoded) <= 4095 and max(map(len, encoded.split(b"/"))) <= 255:
+            return Path(value)
+        raise InvalidArgument(
+            name=name,
+            value=show_value(str(value)),
+            expected="a path of at most 4,095 bytes, with at most 255 in each name",
+            hint="Give a shorter path.",
+        )
     raise InvalidArgument(
         name=name, value=show_value(value), expected=f"{name} to be a path, as a text or a Path"
     )
 
 
-def _names_a_file(value: str | Path) -> bool:
+def _encode(path: str | Path) -> bytes | None:
+    """The bytes of a path; None if it has a NUL or half of a surrogate pair, as no file can."""
     try:
-        name = os.fsencode(value)
-    except UnicodeEncodeError:  # the text has half of a surrogate pair
-        return False
-    # Linux allows 4,095 bytes in a path and 255 in each of its names
-    short = len(name) <= 4095 and max(map(len, name.split(b"/"))) <= 255
-    return short and b"\0" not in name
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        return None
+    return None if b"\0" in encoded else encoded

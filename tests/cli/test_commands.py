@@ -278,7 +278,9 @@ def test_certificates_verify_and_tampered_ones_do_not(tmp_path: Path) -> None:
     record = json.loads(bad.stdout)
     assert (record["verified"], record["delta_interval"]) == (False, None)
     assert "0.9" in record["reason"]
-    assert "not verified" in run("verify", str(path)).stderr
+    first, advice = run("verify", str(path)).stderr.splitlines()
+    assert first == f"leastnoise: not verified: {record['reason']}"
+    assert advice.startswith("Ask the publisher for the original files.")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe\x00", b"hello"])

@@ -91,6 +91,32 @@ def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
         assert run("ledger", command, "b.ledger", cwd=folder).returncode == 0
 
 
+@pytest.mark.dense
+def test_a_rejected_release_gets_advice(folder: Path) -> None:
+    assert run("release", write_spec(folder, "out"), cwd=folder).returncode == 0
+    Ledger(folder / "other.ledger").open_account("visits", unit="row", budget=Budget(epsilon=1))
+
+    def advice(*options: str) -> str:
+        rejected = run("verify", "out", *options, cwd=folder)
+        first, second = rejected.stderr.splitlines()
+        assert (rejected.returncode, rejected.stdout) == (1, "")
+        assert first.startswith("leastnoise: not verified: ")
+        return second
+
+    assert "the ledger that was charged for the release" in advice("--ledger", "other.ledger")
+    table = folder / "out" / "n.csv"
+    heads, numbers = table.read_text().splitlines()
+    table.write_text(f"{heads}\n1{numbers}\n")
+    assert "Ask the publisher for the original files" in advice("--ledger", "b.ledger")
+
+
+def test_a_path_that_is_too_long_is_called_so(folder: Path) -> None:
+    done = run("ledger", "check", "x" * 400, cwd=folder)
+    assert done.returncode == 2
+    assert "a path of at most 4,095 bytes, with at most 255 in each name" in done.stderr
+    assert "Give a shorter path." in done.stderr
+
+
 @pytest.mark.parametrize(
     ("title", "options", "label"),
     [

@@ -116,7 +116,7 @@ def test_a_release_finds_them_and_verifies(tmp_path: Path, kind: str) -> None:
     assert verified.plan.to_record() == released.plan.to_record()
     page = report(tmp_path / "out")
     assert f"Values of x are limited to {low}–{high}." in page
-    assert "These bounds of x were found between 0 and 1000: by quantile(x, 0.01)" in page
+    assert "These bounds of x were found between 0 and 1000, from quantile(x, 0.01)" in page
     assert "Limits that the release did not find itself were chosen without looking at" in page
 
 
@@ -147,8 +147,10 @@ def test_a_plan_says_that_errors_are_those_of_the_widest(tmp_path: Path) -> None
     plan = written(tmp_path, spec_of()).plan()
     text = str(plan)
     assert "mean_x (1,000 values) (widest bounds)" in text
-    assert "Bounds of x are found first, between 0 and 1000: by quantile(x, 0.01) and" in text
-    assert "with 2 % of the budget (the table x_bounds)" in text
+    assert (
+        "The release first finds bounds of x between 0 and 1000, from quantile(x, 0.01) and" in text
+    )
+    assert "That takes 2 % of the budget (table x_bounds)." in text
     assert "count (widest bounds)" not in text
     assert "Values of x are limited" not in text
     frame = plan.to_polars()

@@ -312,7 +312,7 @@ def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> N
     privacy = {"unit": "person", "epsilon": 1000}
     release = written(tmp_path, spec_of(columns={"x": {"bounds": bounds}}, privacy=privacy))
     plan = release.plan()
-    assert "The upper bound of x is found first, between 0 and 60: by quantile(x, 0.99)" in str(
+    assert "The release first finds the upper bound of x between 0 and 60, from quantile" in str(
         plan
     )
     errors = [item for part in plan.to_record()["noisy_parts"] for item in part["errors"]]

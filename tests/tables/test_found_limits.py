@@ -149,7 +149,7 @@ def test_the_release_follows_the_plan_of_the_limit_that_was_found(tmp_path: Path
         for known in (plan, result.plan)
     ]
     assert stds[0] == stds[1]
-    assert f"max_rows = {limit} was found among 1, 2, 5 or 10, with 10 % of the budget." in str(
+    assert f"max_rows = {limit} was found among 1, 2, 5 and 10, with 10 % of the budget." in str(
         result.plan
     )
     assert (verified.delta.lower, verified.certificate.budget.epsilon) == (0, 1)
@@ -298,5 +298,5 @@ def test_a_series_and_found_bounds_are_refused() -> None:
         spec_file.parse(series)
     bounds = finds(share="0.1", candidates=[0, 5, 10])
     result = raw(QUERY | {"statistics": ["sum(drug)"]}, columns={"drug": {"bounds": bounds}})
-    with pytest.raises(SpecError, match="Not used beside bounds that are found"):
+    with pytest.raises(SpecError, match="Not allowed beside bounds that are found"):
         spec_file.parse(result)

@@ -144,7 +144,7 @@ def test_ends_are_those_of_what_counts_at_a_candidate(tmp_path: Path, kind: str)
     ]
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 1}
     page = report(tmp_path / "out")
-    assert "halfway to the next" in page
+    assert "halfway between two candidates. Around the first candidate it begins at" in page
     assert "−∞" in page
 
 

@@ -187,7 +187,12 @@ _query = options_of(
     ("--counting-queries", None, "Each record adds a number from 0 to 1 to each query."),
     ("--max-nonzero", INTEGER, "Counting queries to which one record adds; all if left out."),
     ("--release-n", None, "Release the number of records with the counting queries."),
-    ("--neighbours", RELATION, "Neighbouring tables; only with --counting-queries.", "add-remove"),
+    (
+        "--neighbours",
+        RELATION,
+        "Tables differ by one record: added or removed, or replaced; only with --counting-queries.",
+        "add-remove",
+    ),
     ("--integer", None, "The query is a whole number, like every count."),
 )
 _shapes = options_of(

@@ -37,8 +37,8 @@ _NO_LEDGER = (
     "ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER opens one."
 )
 _READ = (
-    "Read the rows with duckdb, spark (the session of Spark's own settings) or a Spark Connect "
-    "server at sc://host:port; overrides the spec."
+    "Read the rows with duckdb, spark (as Spark's own settings say) or sc://host:port, a Spark "
+    "Connect server; overrides the spec."
 )
 
 
@@ -233,6 +233,14 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
 
 
 _MORE = "More checks of a release"
+_ORIGINALS = (
+    "Ask the publisher for the original files. If these are the originals, verify them with the "
+    "version of leastnoise that wrote them."
+)
+_LEDGER = (
+    "Check that this is the ledger that was charged for the release, and a good copy that has all "
+    "charges."
+)
 
 
 @click.command(cls=Command)
@@ -251,12 +259,14 @@ def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) 
     """
     from leastnoise.errors import CertificateRejected, LedgerRejected
 
-    interval, sentences, reason = None, list[str](), ""
+    interval, sentences, reason, advice = None, list[str](), "", ""
     try:
         with terminal.stages(f"Proving {path.name} again", silent=as_json):
             interval, sentences = _verify(path, ledger, key)
-    except (CertificateRejected, LedgerRejected) as error:
-        reason = str(error)
+    except CertificateRejected as error:
+        reason, advice = str(error), _ORIGINALS
+    except LedgerRejected as error:
+        reason, advice = str(error), _LEDGER
     if as_json:
         records.print_json(
             {
@@ -270,6 +280,7 @@ def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) 
         terminal.print_sentences(sentences)
     else:
         terminal.say(f"leastnoise: not verified: {reason}", err=True)
+        terminal.say(advice, err=True)
     if interval is None:
         raise click.exceptions.Exit(1)
 

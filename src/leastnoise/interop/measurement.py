@@ -137,8 +137,8 @@ def _privacy(
                 name="d_in",
                 value=d_in,
                 expected=f"0 <= d_in <= {decimal_text(bound)}, the certified sensitivity",
-                hint="Calibrate for the map of the query, such as "
-                "sensitivity=L1(Fraction(query.map(2))).",
+                hint="If the query can move further, calibrate again with its own sensitivity, "
+                "such as sensitivity=L1(Fraction(query.map(2))).",
             )
         return ceiling[0] if pure else ceiling
 

@@ -109,7 +109,10 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
         if str(error).startswith(("Sparse data", "A sparse")):
             raise
         # scikit-learn's own checks look for these words, in this order
-        raise TypeError("Each argument must be a number: a string is no number.") from None
+        raise TypeError(
+            "Each argument must be a number, or a string that spells a number: turn dates and "
+            "other objects into numbers first."
+        ) from None
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError("Expected numbers: a string could not be read as a float.") from None

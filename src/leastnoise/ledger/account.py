@@ -289,7 +289,10 @@ class Books:
         try:
             self._enter(entry.number, entry.body)
         except (KeyError, TypeError, ValueError, ArithmeticError):
-            raise LedgerRejected(f"Entry {entry.number} of the ledger is unreadable.") from None
+            raise LedgerRejected(
+                f"Entry {entry.number} of the ledger is unreadable. Put back a good copy of the "
+                "ledger that has all charges."
+            ) from None
 
     def published(self, number: int) -> int:
         """The number of published releases of the series with entry `number`."""
@@ -380,7 +383,10 @@ def _check_form(entry: Entry) -> None:
         if value is None and (kind, name) == ("account", "rule"):
             continue
         if type(value) is not (int if name in _WHOLES else str) or not _is_number(name, value):
-            raise InvalidInput(f"Entry {entry.number} of the ledger is unreadable: its {name}.")
+            raise InvalidInput(
+                f"Entry {entry.number} of the ledger is unreadable: its {name}. Put back a good "
+                "copy of the ledger that has all charges."
+            )
 
 
 def _is_number(name: str, value: Any) -> bool:

@@ -152,7 +152,10 @@ class StateFile:
         except OSError:
             raise InvalidInput(f"The state file {self.path} is missing.") from None
         if not stat.S_ISREG(mode):
-            raise InvalidInput(f"The state file {self.path} is not a regular file.")
+            raise InvalidInput(
+                f"{self.path} is a link, folder, pipe or device, not a state file. Put the state "
+                "file itself there."
+            )
         if mode & 0o077:
             raise Refused(
                 f"Others may read {self.path}, which is as secret as the rows. "

@@ -155,9 +155,15 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return  # left to SQLite, which reports it or creates the file
         except (OSError, UnicodeEncodeError):  # for a loop of links, or an unpaired surrogate
-            raise InvalidInput(f"{str(self.path)!r} can't be the path of a ledger.") from None
+            raise InvalidInput(
+                f"The system can't look up {str(self.path)!r}. Give another path, or check its "
+                "links and the rights to its folders."
+            ) from None
         if not stat.S_ISREG(mode):
-            raise InvalidInput(f"{self.path} is not a ledger: it is not a regular file.")
+            raise InvalidInput(
+                f"{self.path} is a folder, pipe or device, not a ledger file. Give the path of a "
+                "file."
+            )
 
     def _check_header(self) -> None:
         """Raise InvalidInput for a foreign database with a log, which SQLite would merge."""
@@ -333,7 +339,10 @@ def _body(number: int, text: Any) -> dict[str, Any]:
     try:
         return parse_object(text)
     except (InvalidInput, CertificateRejected):
-        raise InvalidInput(f"Entry {number} of the ledger is unreadable.") from None
+        raise InvalidInput(
+            f"Entry {number} of the ledger is unreadable. Put back a good copy of the ledger that "
+            "has all charges."
+        ) from None
 
 
 def _digest(text: str) -> str:

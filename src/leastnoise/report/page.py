@@ -84,9 +84,16 @@ def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: s
     (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
     """
     best = _percent(most_right(budget.epsilon, delta))
-    who = f"that any one {protected} is in the data"
     if privacy.neighbours == "replace-one":
-        who = f"which of two sets of values any one {protected} has"
+        before = (
+            f"Suppose a reader finds two sets of values equally likely for any one {protected}."
+        )
+        if not delta.upper:
+            return f"{before} After this release, the reader is at most {best} sure of either."
+        return (
+            f"{before} With this release, a guess between them is right in at most {best} of cases."
+        )
+    who = f"that any one {protected} is in the data"
     if not delta.upper:
         return f"A reader who was 50 % sure {who} is at most {best} sure afterwards."
     return f"A reader who was 50 % sure {who} guesses right in at most {best} of cases afterwards."

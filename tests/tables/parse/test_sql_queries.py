@@ -263,8 +263,11 @@ def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() 
     ("part", "why"),
     [
         ({"sql": 3}, "Expected a text"),
-        ({"sql": "select count(*) from data", "statistics": ["count"]}, "beside statistics"),
-        ({"sql": "select count(*) from data", "filter": "x > 1"}, "Not used beside filter"),
+        ({"sql": "select count(*) from data", "statistics": ["count"]}, "takes no statistics"),
+        (
+            {"sql": "select count(*) from data", "filter": "x > 1"},
+            "takes no filter. Say it in the text of sql",
+        ),
         ({"sql": "select count(*) from data group by region"}, "Missing: the public keys of"),
         (
             {"sql": "select count(*) from data group by sex", "group_by": _REGIONS},

@@ -128,7 +128,7 @@ def test_groups_that_chance_leaves_out_may_be_far_too_low(
         ],
         folder=tmp_path,
     ).plan()
-    sentence = "in only some of them: counts may be far too low in towns."
+    sentence = "in only some of them. So counts may be far too low in the table towns."
     assert (sentence in " ".join(str(plan).split())) is (most > 1)
 
 

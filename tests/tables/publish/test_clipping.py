@@ -130,7 +130,7 @@ def test_a_histogram_and_rows_that_are_units_are_counted_with_their_own_rows() -
         ({"clipping": 1}, "query[0].clipping", "a share below 1"),
         ({"clipping": 0}, "query[0].clipping", "a number > 0"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None},
-         "query[0].clipping", "Not used beside conditions"),
+         "query[0].clipping", "Not allowed beside conditions"),
         ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "separate query"),
         ({"name": "q" * 60}, "query[0].clipping", "1 to 64 letters"),
     ],
@@ -233,7 +233,7 @@ def test_the_rest_is_one_of_the_spec_as_it_is_stored() -> None:
         ({"statistics": ["count_in_no_group"], "clipping": None, "group_by": None},
          "query[0].statistics", "without groups"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None,
-          "clipping": None, "rest": "0.1"}, "query[0].rest", "Not used beside conditions"),
+          "clipping": None, "rest": "0.1"}, "query[0].rest", "Not allowed beside conditions"),
     ],
 )  # fmt: skip
 def test_a_rest_that_cannot_be_counted_is_refused(

@@ -309,7 +309,7 @@ def test_hostile_files_are_refused_at_once(releases: Path, name: str, what: str)
     why = (
         "bytes"
         if what == "huge"
-        else "not a regular file|is a folder|is a symbolic link|missing or unread"
+        else "a pipe or device|is a folder|is a symbolic link|missing or unread"
     )
     with pytest.raises((SourceError, CertificateRejected), match=why):
         verify_resealed(releases / "csv")

@@ -191,9 +191,15 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
         epsilon=float(question.budget.epsilon), delta=float(left), loss=question.loss
     )
     if decay != question.budget.epsilon or "radius" in question.fixed:
-        raise Refused("A truncated staircase is searched with decay = epsilon and a free radius.")
+        raise Refused(
+            "truncated-staircase takes decay from epsilon and finds radius itself. Leave out decay "
+            "and radius."
+        )
     if problem.epsilon > _LARGEST_EPSILON:
-        raise Refused(f"Truncated staircases are searched up to epsilon = {_LARGEST_EPSILON}.")
+        raise Refused(
+            f"truncated-staircase works up to epsilon = {_LARGEST_EPSILON}. Give a smaller epsilon "
+            "or another noise."
+        )
     if "gamma" in question.fixed:
         gamma = float(question.fixed["gamma"])
     else:

@@ -308,7 +308,7 @@ class NoisyPart(TablePart):
         words = f", planned together with {_words.list_names(others)}" if others else ""
         words += f". Noise: {self.mechanism.noise.name}"
         if self.saved is not None:
-            shaped = f"in the shape of all that one {person} can do"
+            shaped = f"shaped by all the ways in which one {person} can move the numbers"
             words += f", fitted by {geometry.kind}" if geometry else f", {shaped}"
         if self.relative_to_split is not None:
             less = f"{100 * (1 - self.relative_to_split):.0f} %"
@@ -438,10 +438,11 @@ def check_draw(
     Checks dimension, budget (this `share`), sampling, grid and neighbours. Callers have to check
     the sensitivity. `where` begins the message.
     """
-    coordinates = sum(layout.dimension for layout in layouts)
-    if drawn.dimension != coordinates:
+    needed = sum(layout.dimension for layout in layouts)
+    if drawn.dimension != needed:
         raise CertificateRejected(
-            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
+            f"{where}: the spec needs noise for {_words.count_noun(needed, 'number')}, the "
+            f"certificate is for {drawn.dimension:,}."
         )
     if drawn.budget != share:
         raise CertificateRejected(

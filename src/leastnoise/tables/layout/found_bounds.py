@@ -101,26 +101,28 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
             continue
         both = finds.low is None and finds.high is None
         share = float(100 * spec.share(finder))
-        how = f"{_words.join_names(finder.statistics)}, with {share:.3g} % of "
-        how += f"the budget (the table {query})"
+        read, budget = _words.join_names(finder.statistics), f"{share:.3g} % of the budget"
         ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
         if finds.found is None:
             yield (
-                f"{_name_bounds(finds)} of {called} {'are' if both else 'is'} found first, between "
-                f"{ends}: by {how}. Errors that depend on these bounds are shown for the widest "
-                "bounds; they shrink with the bounds."
+                f"The release first finds {_name_bounds(finds)} of {called} between {ends}, from "
+                f"{read}. That takes {budget} (table {query}). Errors that depend on these bounds "
+                "are shown for the widest bounds; they shrink with the bounds."
             )
         else:
-            these = "These bounds" if both else _name_bounds(finds)
-            yield f"{these} of {called} {'were' if both else 'was'} found between {ends}: by {how}."
+            these = "These bounds" if both else _name_bounds(finds).capitalize()
+            yield (
+                f"{these} of {called} {'were' if both else 'was'} found between {ends}, from "
+                f"{read}. That took {budget} (table {query})."
+            )
             yield from _caveats(column, finds.found, called)
 
 
 def _name_bounds(finds: FindBounds) -> str:
     """A phrase for the bounds that are found: both bounds, the lower one or the upper one."""
     if finds.low is not None:
-        return "The upper bound"
-    return "Bounds" if finds.high is None else "The lower bound"
+        return "the upper bound"
+    return "bounds" if finds.high is None else "the lower bound"
 
 
 def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:

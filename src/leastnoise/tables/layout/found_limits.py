@@ -125,13 +125,13 @@ def describe(spec: Spec) -> Iterator[str]:
     if (finder := finder_of(spec)) is None:
         return
     finds, where = finder.finds, "" if finder.query is None else f" of {finder.query.name}"
-    listed = _words.join_names([f"{candidate:,}" for candidate in finds.candidates], "or")
+    listed = _words.join_names([f"{candidate:,}" for candidate in finds.candidates])
     share = f"with {float(100 * finds.share):.3g} % of the budget"
     if finds.found is None:
         yield (
-            f"{finder.name}{where} is found first, as {listed}, {share}: the candidate with the "
-            "least total error, from noise and from the rows it cuts off. Errors are shown for the "
-            "largest candidate; they shrink with the limit."
+            f"The release first finds {finder.name}{where} among {listed}, {share}. It looks for "
+            "the candidate with the least total error, from noise and from the rows that it cuts "
+            "off. Errors are shown for the largest candidate; they shrink with the limit."
         )
         others = _words.count_noun(units_of_choice(spec, finder), spec.privacy.person)
         yield (

@@ -234,11 +234,12 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
             break
     else:
         raise LayoutError(
-            f"{shape.dimension:,} coordinates can't be summed exactly with {MIN_BITS} bits under "
+            f"{shape.dimension:,} numbers can't be summed exactly with {MIN_BITS} bits under "
             "these limits. Split the query, or lower the limits of [contribution]."
         )
     if largest < 2**MIN_BITS:
         raise LayoutError(
-            f"A limit below 2^-{bits - MIN_BITS} would round every row to 0. Raise l1 or l2."
+            "l1 or l2 is so small that every row would be rounded to 0. Give at least "
+            f"2^-{bits - MIN_BITS}."
         )
     return bits

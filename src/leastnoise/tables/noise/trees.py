@@ -97,8 +97,8 @@ def tree_in_words(noise: Agreeing) -> str:
     """The branches of a tree and the noise of a count, as a part of a sentence."""
     tree = " × ".join(f"{b:,}" for b in noise.branches)
     std = math.sqrt(noise.variance)
-    branches = f"a tree with {tree} branches"
-    return f"{branches}, so that it partly cancels in sums (agreeing, std {std:.4g} in a count)"
+    family = f"the family agreeing, std {std:.4g} in a count"
+    return f"a tree with {tree} branches ({family}), so that it partly cancels in sums"
 
 
 def tree_to_record(noise: Agreeing) -> dict[str, Any]:

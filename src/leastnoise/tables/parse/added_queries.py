@@ -51,7 +51,7 @@ def asking_problems(spec: Spec, queries: Sequence[ParsedQuery]) -> Iterator[Prob
 def _why_no_clipping(parsed: ParsedQuery) -> str:
     """The reason why `clipping` can't be counted for this query; "" if it can."""
     if parsed.query.conditions:
-        return "Not used beside conditions."
+        return "Not allowed beside conditions."
     if why := kinds.why_no_clipping(parsed):
         return why
     if parsed.spec.privacy.epsilon == LEAST:
@@ -65,7 +65,7 @@ def _why_no_rest(spec: Spec, query: Query) -> str:
     """The reason why the rows in no group of this query can't be counted; "" if they can."""
     groups = spec.groupings(query)
     if query.conditions:
-        return "Not used beside conditions."
+        return "Not allowed beside conditions."
     if not groups and query.histogram is None:
         return "Nothing to count: a query without groups counts every row in its only cell."
     if spec.has_unlisted_keys(query):

@@ -148,7 +148,7 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
         if spec.data.types.get(name) == "text" and not useful:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
         if column.keys and column.edges:
-            yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
+            yield f"{path}.edges", "Not allowed beside keys: a query groups by one of them."
         if column.widest is not None:
             yield from _bounds(name, column, column.widest)
 

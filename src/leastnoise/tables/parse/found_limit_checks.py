@@ -34,9 +34,9 @@ def _of_query(finder: Finder, key: str) -> Iterator[Problem]:
         why = "Groups are of one query: write contribution = { max_groups = { find = true, … } }"
         yield key, f"{why} in its [[query]]."
     if query is not None and query.clipping is not None:
-        yield key, "Not used beside clipping, which counts by a known limit. Give a number."
+        yield key, "Not allowed beside clipping, which counts by a known limit. Give a number."
     if query is not None and query.by is not None:
-        yield key, "Not used beside by, which needs no limit. Leave it out."
+        yield key, "Not allowed beside by, which needs no limit. Leave it out."
 
 
 def _of_release(spec: Spec, key: str) -> Iterator[Problem]:
@@ -51,4 +51,4 @@ def _of_release(spec: Spec, key: str) -> Iterator[Problem]:
         why = "Not used in a series, whose noise is charged at its beginning."
         yield key, f"{why} Give a number."
     if found_bounds.columns_by_query(spec):
-        yield key, "Not used beside bounds that are found. Give a number, or the bounds."
+        yield key, "Not allowed beside bounds that are found. Give a number, or the bounds."

@@ -239,5 +239,8 @@ def _read_values(rows: duckdb.DuckDBPyRelation, *, stored: str, declared: object
     if kind == "text":
         ((letters,),) = keys.aggregate("sum(strlen(key))").fetchall()
         if letters is not None and letters > LARGEST_SPEC:
-            raise ValueError(f"Expected keys of at most {LARGEST_SPEC:,} bytes in all.")
+            raise ValueError(
+                f"Expected keys of at most {LARGEST_SPEC:,} bytes in all. Give fewer or shorter "
+                "keys."
+            )
     return [key for (key,) in keys.fetchall()]

@@ -44,7 +44,7 @@ def _statistics(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     other = next((name for name, value in others.items() if value), "")
     if other:
         if query.statistics:
-            yield f"{path}.statistics", f"Not used beside {other}: use another query."
+            yield f"{path}.statistics", f"Not allowed beside {other}: use another query."
         return
     if not query.statistics and spec.has_unlisted_keys(query):
         yield from kinds.KEYS.problems(parsed, path)
@@ -118,7 +118,7 @@ def _limits(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     if parsed.spec.privacy.by_row:
         yield key, 'Not used with unit = "row": a row needs only the bounds of its columns.'
     elif query.conditions:
-        yield key, "Not used beside conditions. Give max_conditions = 1, for example."
+        yield key, "Not allowed beside conditions. Give max_conditions = 1, for example."
     elif not query.contribution.limits.given:
         yield key, "Expected a limit, such as contribution = { max_groups = 1 }."
 
@@ -133,7 +133,7 @@ def _rho(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 def _published(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     query, statistics = parsed.query, parsed.statistics
     if query.round and query.round_to is not None:
-        why = "Not used beside round: multiples of round_to are whole numbers anyway."
+        why = "Not allowed beside round: multiples of round_to are whole numbers anyway."
         yield f"{path}.round_to", f"{why} Leave one of the two out."
     if query.histogram is not None or query.conditions:
         return
@@ -227,7 +227,7 @@ def _where(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     query = parsed.query
     conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
-        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
+        yield f"{path}.conditions", "Not allowed beside group_by or a histogram: use another query."
     if query.max_conditions is not None and not query.max_conditions <= len(conditions):
         message = f"Expected at most {len(conditions)}, the number of conditions."
         yield f"{path}.max_conditions", message

@@ -72,7 +72,10 @@ def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) ->
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
     if beside := [name for name in _BESIDE if name in rest]:
-        raise ValueError(f"Not used beside {beside[0]}: write it in sql, or leave sql out.")
+        advice = "Leave out one of the two."
+        if beside[0] in {"filter", "statistics"}:
+            advice = "Say it in the text of sql, or leave sql out."
+        raise ValueError(f"A query with sql takes no {beside[0]}. {advice}")
 
     query = _check_clauses(language.parse_sql(text))
     known = _known_names(rest, raw)

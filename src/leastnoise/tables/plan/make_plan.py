@@ -229,7 +229,7 @@ def _check_releases(certificate: PlanCertificate, releases: int) -> None:
 
     A certificate for more releases would need more noise.
     """
-    draws = [(f"Query {name!r}", draw) for name, draw in certificate.draws]
+    draws = [(f"The noise of query {name!r}", draw) for name, draw in certificate.draws]
     about = {name: draw.compositions for name, draw in draws if isinstance(draw, Certificate)}
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:

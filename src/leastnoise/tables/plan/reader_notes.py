@@ -52,7 +52,7 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
         ]
     lines += [sentence for layout in layouts for sentence in layout.missing]
     if not spec.privacy.by_row:
-        lines.append(f"Rows without a {person} are left out.")
+        lines.append(f"Rows that don't say which {person} they belong to are left out.")
         lines.append("Rows and values beyond the limits above are reduced, or not counted.")
     finds = found_bounds.columns_by_query(spec) or found_limits.finder_of(spec) is not None
     chosen = "Limits that the release did not find itself" if finds else "These limits"

@@ -38,7 +38,10 @@ PLAIN = (
     "error is the given multiple of the ±."
 )
 OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
-LEFT_OUT = "A person in more cells counts in only some of them: counts may be far too low in"
+LEFT_OUT = (
+    "A {person} in more cells than the limit counts in only some of them. So counts may be far too "
+    "low in the {tables}."
+)
 _WEAK = 10  # above this ε a guarantee means little
 
 
@@ -255,7 +258,8 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
     limited = [layout for layout in layouts if layout.leaves_out]
     cells = dict.fromkeys(layout.name for layout in limited if not layout.adds_cells)
     if cells:
-        sentences.append(f"{LEFT_OUT} {_words.join_names([*cells])}.")
+        tables = f"table{'s' if len(cells) > 1 else ''} {_words.join_names([*cells])}"
+        sentences.append(LEFT_OUT.format(person=person, tables=tables))
     sums = dict.fromkeys(layout.name for layout in limited if layout.adds_cells)
     return [
         *sentences,

@@ -73,7 +73,10 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
                 _files.sync(working)  # not every file system can sync a directory
             yield working
             if os.getpid() != owner:
-                raise InvalidInput("A child of the process that began a release can't publish it.")
+                raise InvalidInput(
+                    "The process that began this release must also publish it; a copy made by "
+                    "os.fork can't. Run the whole release in one process."
+                )
             with report_write_errors(path):
                 _publish(working, path)
     finally:

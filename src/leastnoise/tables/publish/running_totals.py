@@ -24,7 +24,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish import output, prepare
 from leastnoise.tables.publish.draws import draw_tables
-from leastnoise.tables.publish.seal import Link, Seal
+from leastnoise.tables.publish.seal import RECORD, Link, Seal
 from leastnoise.tables.publish.write_tables import write_tables
 from leastnoise.tables.results.table import join_parts, select_groups
 
@@ -340,7 +340,7 @@ def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
     """Raise CertificateRejected unless the digest in a folder's seal fits the folder's counts."""
     link, number = seal.link, seal.release_number
     if link is None or number is None or number < link.first:
-        raise CertificateRejected("The release has no place in the chain of its series.")
+        raise CertificateRejected(f"{RECORD} doesn't record the running totals of this release.")
     counts = {label: counts for label, (counts, _) in numbers_of(plan, folder).items()}
     plan_hash = plan_digest(plan.spec, plan.certificate)
     if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:

@@ -106,8 +106,7 @@ class ByChance(QuantilePlan):
         return (
             "No noise is added to a quantile: it is drawn at random from "
             f"{self.layout.candidates.cells:,} {self._ends_on_page}, and those near the true "
-            "quantile are the most likely. With probability 95 %, its error in rows of its group "
-            f"is at most: {rows}. No interval of values exists."
+            f"quantile are the most likely. {rows} No interval of values exists."
         )
 
     def own_record(self) -> dict[str, Any]:

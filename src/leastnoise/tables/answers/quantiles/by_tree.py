@@ -129,9 +129,9 @@ class TreePlan(QuantilePlan):
             total = f" Each {count} is the total of a group's counts."
         return (
             f"Quantiles are read off noisy counts of the rows at each of "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With probability 95 %, the "
-            f"error of a quantile in rows of its group is at most: {rows}. An interval ends "
-            f"halfway to the next candidate, and is open beyond the first and the last.{total}"
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}. {rows} The ends of an "
+            "interval lie halfway between two candidates. Around the first candidate it begins at "
+            f"-inf, around the last it ends at inf.{total}"
         )
 
     def own_record(self) -> dict[str, Any]:
@@ -247,8 +247,10 @@ class ByTreeAndThreshold(TreePlan):
             claim, limits, share, reach=limits.per_group, neighbours=layout.neighbours, where=where
         )
         if claim.coordinate is not None:
-            total = "the total of a tree's counts"
-            raise CertificateRejected(f"{where}: only {total} may decide on publication.")
+            raise CertificateRejected(
+                f"{where}: in the certificate one count decides which groups are published, but it "
+                "must be the total of all counts."
+            )
         _, pure = split_budget(share, layout.neighbours)
         noise = cls.list_trees(layout).read(claim.noise, pure)
         tree = RankTree(noise=noise, candidates=layout.candidates.cells)

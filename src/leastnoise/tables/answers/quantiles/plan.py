@@ -75,14 +75,13 @@ class RankError:
     def in_words(self) -> str:
         """A sentence about the error in rows, and in per cent of a group's rows (`sizes`)."""
         shares = [
-            f"{100 * self.rows_95 / size:.2g} % of {size:,}"
-            for size in self.sizes
-            if size > self.rows_95
+            f"{100 * self.rows_95 / size:.2g} % of {'one' if index else 'a group'} of {size:,} rows"
+            for index, size in enumerate(size for size in self.sizes if size > self.rows_95)
         ]
-        compared = f" ({_words.join_names(shares, 'or')})" if shares else ""
+        compared = f" That is {_words.join_names(shares, 'or')}." if shares else ""
         return (
             f"{self.statistic}: with probability 95 %, at most {self.rows_95:,.3g} rows of its "
-            f"group from the true rank{compared}."
+            f"group away from the true rank.{compared}"
         )
 
 
@@ -189,8 +188,15 @@ class QuantilePlan(AloneInDraw):
             yield Sentence(Topic.DETAIL, text)
         yield from self.describe_values()
         called = [names.get(error.statistic, error.statistic) for error in self.errors]
-        rows = [f"{x} {error.rows_95:,.3g}" for x, error in zip(called, self.errors, strict=True)]
-        yield Sentence(Topic.PAGE, self._on_page(", ".join(rows), names))
+        rows = [
+            f"{error.rows_95:,.3g} for {name}"
+            for name, error in zip(called, self.errors, strict=True)
+        ]
+        text = (
+            "With probability 95 %, a quantile is at most this many rows of its group away from "
+            f"the true rank: {', '.join(rows)}."
+        )
+        yield Sentence(Topic.PAGE, self._on_page(text, names))
 
     @abstractmethod
     def describe_values(self) -> Iterator[Sentence]:

@@ -224,7 +224,10 @@ class SumPart(NoisyPart):
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]
         tables = _words.list_names(others)
-        return f", an equal share of the query's. Its numbers add up with the tables {tables}"
+        return (
+            ", an equal share of the query's budget. Totals that it shares with the tables "
+            f"{tables} agree"
+        )
 
     def own_sentences(self) -> Iterator[Sentence]:
         """Sentences about the bias of whole counts, and about `objective = "largest"`."""

@@ -39,8 +39,8 @@ With more columns, only an order in which every published table is a level is tr
 """
 
 _DRAWN = (
-    "Whole-number noise is drawn for the cells on a tree by {along}, so that it partly cancels in "
-    "sums (agreeing, std {std:.4g} in a cell)."
+    "Whole-number noise (the family agreeing, std {std:.4g} in a cell) is drawn for the cells, on "
+    "a tree with the levels {along}. So it partly cancels in sums."
 )
 
 

@@ -33,7 +33,7 @@ _COMPARED = (
     "{subject} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
     "the budget for each table it is {apart:.4g}, but the tables don't add up."
 )
-_BOUND = " No additive noise has less than {bound:.4g}."
+_BOUND = " With any additive noise for this budget, it is at least {bound:.4g}."
 
 
 @final

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
-from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.compared import Compared
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 _DRAWN = (
-    "Whole-number noise is drawn for the numbers by {column}{on}. All tables are sums of these, "
-    "exactly."
+    "Whole-number noise (the family agreeing) is drawn for the numbers by {column}{on}. All tables "
+    "are sums of these numbers, exactly."
 )
-_ON_A_TREE = " on the tree of {levels} (agreeing), so that it partly cancels in sums"
+_ON_A_TREE = ", on a tree with the levels {levels}. So it partly cancels in sums"
 _UNLIKE = (
     "The rows of a table have different standard deviations: their root mean square is shown, and "
     "the largest ±."
@@ -171,7 +170,7 @@ class Levels(TreeSums):
     def in_words(self) -> list[str]:
         """Sentences about the noise, with a comparison with other noise for these tables."""
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
-        levels = _words.join_names([column, *above], "and")
+        levels = ", ".join([column, *above])
         largest = self.cells.largest
         std = self.largest_std if largest else self.geometric_mean
         on = _ON_A_TREE.format(levels=levels) if any(self.noise.shares[:-1]) else " alone"

@@ -68,7 +68,7 @@ def excluded_problems(
     in `form_problems`.
     """
     if query.histogram is not None or query.conditions:
-        why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
+        why = "Not allowed beside a histogram or conditions: give edges in group_by, or use another"
         yield key, f"{why} query."
     yield from form_problems(
         query, path, called=called.lower(), counts=counts, suppresses=suppresses

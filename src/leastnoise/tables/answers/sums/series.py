@@ -96,7 +96,10 @@ class SeriesTotals(OnATree, OverTime):
         tables = super().read(cells, share, claims, composed=composed)
         branches = periods_of(cells).branches
         if branches is not None and tables.noise.branches != branches:
-            raise CertificateRejected(f"Query {cells.label!r}: its noise is for another tree.")
+            raise CertificateRejected(
+                f"Query {cells.label!r}: the certificate's noise isn't for the tree that branches "
+                "in the spec describes."
+            )
         try:
             tables.strategy.check_turns()
         except NotApplicable as error:

@@ -71,7 +71,8 @@ class OnATree(Summed):
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(
-                f"{where}: expected a certificate of one draw of noise for its counts."
+                f"{where}: its certificate must be about one draw of noise, for all its counts "
+                "together."
             )
         noise = cls.trees(cells).read(claim, share)
         tables = cls(cells=cells, budget=share, certificate=claim, noise=noise)

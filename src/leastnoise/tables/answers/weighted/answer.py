@@ -101,7 +101,8 @@ class WeightedSums(OfOneQuery):
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
             raise CertificateRejected(
-                f"{where}: expected a certificate of one draw of noise for its sums."
+                f"{where}: its certificate must be about one draw of noise, for all its sums "
+                "together."
             )
         strategy = check_draw(claim, self.layout, self.sums, self.share, where=where)
         ways = LeastSquares(queries=self.sums.queries, strategy=strategy)
@@ -350,4 +351,4 @@ class SumsPart(NoisyPart):
 
     def _numbers_in_words(self) -> str:
         sums = _words.count_noun(self.layout.cells, "sum")
-        return f"{sums}, from noise in {self.answered.noisy_numbers}"
+        return f"{sums}, computed from {self.answered.noisy_numbers} with noise"

@@ -414,15 +414,15 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 def _cell_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     groupings = spec.groupings(query)
     if query.conditions:
-        yield key, "Not used beside conditions: give group_by, or use another query."
+        yield key, "Not allowed beside conditions: give group_by, or use another query."
     elif not groupings and query.histogram is None:
         yield key, "Expected the cells beside sums: group_by, or a histogram."
     if spec.has_unlisted_keys(query):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
     if query.keys_of_sums & {"margins", "levels"}:
-        yield key, "Not used beside margins or levels: name their sums here, too."
+        yield key, "Not allowed beside margins or levels: name their sums here, too."
     if "cumulative" in query.keys_of_sums:
-        yield key, "Not used beside cumulative: name the running sums here."
+        yield key, "Not allowed beside cumulative: name the running sums here."
     if reserved := {SUM, WEIGHT} & {*groupings}:
         why = "is a column of the CSV. Give the column of the source another name in [derive]."
         yield key, f"{min(reserved)!r} {why}"

@@ -34,7 +34,8 @@ class InBall(UnitShifts):
     def in_words(self, numbers: Numbers) -> str:
         """The limit of one unit, as a phrase after its name such as "is counted once"."""
         del numbers
-        return f"adds at most {float(root_above(self.squared)):,.6g} in l2 norm"
+        norm = f"{float(root_above(self.squared)):,.6g}"
+        return f"adds numbers with a root of summed squares (l2 norm) of at most {norm}"
 
     @property
     def most_groups(self) -> None:

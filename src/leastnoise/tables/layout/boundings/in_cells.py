@@ -70,7 +70,7 @@ class InCells(UnitShifts):
     def in_words(self, numbers: Numbers) -> str:
         """The limit of one unit, as a phrase after its name such as "is counted once"."""
         if self.by_number:
-            return f"adds at most {_short(self.total)} in l1 norm"
+            return f"adds numbers whose sizes sum to at most {_short(self.total)} (l1 norm)"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
         words = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
         if moved > 1 and most < total:

@@ -91,7 +91,10 @@ def by_name(columns: Sequence[tuple[str, StoredColumn]], name: str) -> dict[str,
     """The columns of the source `name` by their names; raises SourceError for a repeated name."""
     times = Counter(column for column, _ in columns)
     if twice := sorted(column for column in times if times[column] > 1):
-        raise SourceError(f"The header of {name} names {twice[0]!r} more than once.")
+        raise SourceError(
+            f"The header of {name} names {twice[0]!r} more than once. Give each column a name of "
+            "its own."
+        )
     return dict(columns)
 
 
