@@ -176,14 +176,16 @@ def describe_protection(relation: str, unit: str) -> str:
 
 
 def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
-    """A sentence for people that states a column's bounds, rounded to six digits.
+    """A sentence for people that states a column's bounds.
 
     >>> describe_limits("income", Fraction(0), Fraction(150_000))
     'Values of income are limited to 0–150,000.'
     >>> describe_limits("x", Fraction(-1), Fraction(1))
     'Values of x are limited to −1 to 1.'
+    >>> describe_limits("x", Fraction(1, 10), Fraction(1_234_567_890))
+    'Values of x are limited to 0.1–1,234,567,890.'
     """
-    ends = [f"{float(end):,.6g}".replace("-", "−") for end in (low, high)]
+    ends = [f"{float(end):,.15g}".replace("-", "−") for end in (low, high)]
     return f"Values of {what} are limited to {(' to ' if low < 0 else '–').join(ends)}."
 
 

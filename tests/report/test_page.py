@@ -282,6 +282,7 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
         ([-math.inf, 5, 10], ["below 5", "5 to 10", "at most 10"]),
         ([0, 5, 10], ["0 to below 5", "5 to 10", "0 to 10"]),
         ([0, 5, math.inf], ["0 to below 5", "5 or more", "0 or more"]),
+        ([0, 1_234_567, 7_654_321], ["0 to below 1,234,567", "1,234,567 to 7,654,321"]),
     ],
 )
 def test_labels_of_bands_say_which_ends_belong_to_them(

@@ -124,3 +124,14 @@ def test_whole_numbers_in_one_cell_are_whole_numbers() -> None:
     best = find_best_possible(asked, Effort(gap=0.1))
     assert best is not None
     assert best.bound.scope == "integer"
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "claimed"),
+    [(Integer(1), "no noise on whole numbers has less"), (L1(1), "no noise has less")],
+)
+def test_a_bound_says_for_which_noise_it_holds(sensitivity: Integer | L1, claimed: str) -> None:
+    comparison = compare(epsilon=1, delta="1e-3", sensitivity=sensitivity, dimension=1)
+    assert claimed in repr(comparison.best_possible)
+    whole = "best possible mse of noise on whole numbers" in str(comparison)
+    assert whole is (sensitivity == Integer(1))

@@ -113,7 +113,7 @@ def command(
 def _show(
     comparison: Comparison, candidates: list[dict[str, Any]], *, title: str, verbose: bool
 ) -> None:
-    from leastnoise.selection.comparison import error_text, percent
+    from leastnoise.selection.comparison import error_text, name_bound, percent
 
     loss = comparison.loss.value
     best = candidates[0][loss]
@@ -135,7 +135,7 @@ def _show(
     ]
     if comparison.gap is not None:
         name, gap = comparison.candidates[0].label, percent(comparison.gap)
-        sentences.append(f"{name} is at most {gap} above the best possible {loss}.")
+        sentences.append(f"{name} is at most {gap} above {name_bound(comparison)}.")
     count = len(comparison.skipped)
     if verbose:
         sentences += [f"{family.name} is skipped: {family.why}." for family in comparison.skipped]

@@ -265,7 +265,9 @@ def relative_errors(
             proved.append((x, comparison.best_possible.value / losses[baseline]))
     drawn = [_line(name, points) for name, points in lines.items()]
     if proved:
-        drawn.append(_line("no noise has less (proved)", proved, bound=True))
+        bounds = [each.best_possible.bound for each in comparisons.values() if each.best_possible]
+        noise = "noise" if bounds[0].scope == "real" else "noise on whole numbers"
+        drawn.append(_line(f"no {noise} has less (proved)", proved, bound=True))
     return tuple(drawn)
 
 

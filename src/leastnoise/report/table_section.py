@@ -253,7 +253,7 @@ def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list
 
 
 def _edge(value: float) -> str:
-    return f"{value:,.6g}".replace("-", "−")
+    return f"{value:,.15g}".replace("-", "−")
 
 
 def _key(value: Any) -> str:

@@ -197,7 +197,8 @@ class BestPossible:
     bound: LowerBound
 
     def __repr__(self) -> str:
-        least = f"no noise has less {self.bound.loss} than {_words.round_down(self.value)}"
+        noise = "noise" if self.bound.scope == "real" else "noise on whole numbers"
+        least = f"no {noise} has less {self.bound.loss} than {_words.round_down(self.value)}"
         return _words.line("BestPossible", least)
 
 
@@ -290,10 +291,15 @@ class Comparison(Framed, Shown):
         lines += [f"{skipped.name:<30}skipped: {skipped.why}" for skipped in self.skipped]
         if self.gap is not None:
             name = self.candidates[0].label
-            lines.append(
-                f"{name} is at most {percent(self.gap)} above the best possible {self.loss}"
-            )
+            lines.append(f"{name} is at most {percent(self.gap)} above {name_bound(self)}")
         return "\n".join(lines)
+
+
+def name_bound(comparison: Comparison) -> str:
+    """The name of a proved lower bound on the loss, such as "the best possible mse"."""
+    best = comparison.best_possible
+    whole = best is not None and best.bound.scope == "integer"
+    return f"the best possible {comparison.loss}{' of noise on whole numbers' if whole else ''}"
 
 
 def mae_of(mechanism: Mechanism) -> float | None:

@@ -118,8 +118,8 @@ class Bins(Axis):
         It is "" if all are in a bin.
         """
         low, high = float(self.edges[0]), float(self.edges[-1])
-        parts = [f"below {low:.6g}"] if math.isfinite(low) else []
-        parts += [f"above {high:.6g}"] if math.isfinite(high) else []
+        parts = [f"below {low:.15g}"] if math.isfinite(low) else []
+        parts += [f"above {high:.15g}"] if math.isfinite(high) else []
         parts += ["missing"] if self.missing is None else []
         return " or ".join(parts)
 

@@ -111,7 +111,7 @@ def _of_number(spec: Spec, name: str) -> Iterator[str]:
 
 
 def _counts_as(name: str, number: Fraction) -> str:
-    return f"A missing value of {name} counts as {float(number):.6g}."
+    return f"A missing value of {name} counts as {float(number):.15g}."
 
 
 def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColumn]) -> str:
@@ -142,7 +142,7 @@ def _middle(column: Column, query: Query, middle: Fraction) -> str:
     """A phrase for the number that stands for missing values, if the spec doesn't give it."""
     finds = column.finds
     if finds is None or finds.found is not None:
-        return f"{float(middle):.6g}, the middle of its bounds"
+        return f"{float(middle):.15g}, the middle of its bounds"
     if finds.query == query.name:
-        return f"{float(middle):.6g}, the middle of the widest bounds"
+        return f"{float(middle):.15g}, the middle of the widest bounds"
     return "the middle of the bounds that are found"
