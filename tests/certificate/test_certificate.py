@@ -129,7 +129,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("grid", [3, -1, 0, "0.3", "2/3", -(2**600)])
+@pytest.mark.parametrize("grid", [3, -1, 0, "0.3", "2/3", -4])
 def test_no_certificate_is_on_a_grid_that_verify_rejects(grid: Any) -> None:
     claim = _certificate("gaussian")
     assert claim.proved
