@@ -16,7 +16,7 @@ from leastnoise.calibration import calibrate_family
 from leastnoise.certificate import certificate as certificate_module
 from leastnoise.certificate.certificate import ASSUMPTIONS, Certificate
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
-from leastnoise.errors import CertificateRejected, InvalidInput, NotCertified
+from leastnoise.errors import CertificateRejected, InvalidArgument, InvalidInput, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L2
@@ -127,6 +127,15 @@ MALFORMED = {
     "noise as text": _set("noise", to="gaussian"),
     "interval of one end": _set("delta_interval", to=["0x1p-10"]),
 }
+
+
+@pytest.mark.parametrize("grid", [3, -1, 0, "0.3", "2/3", -4])
+def test_no_certificate_is_on_a_grid_that_verify_rejects(grid: Any) -> None:
+    claim = _certificate("gaussian")
+    assert claim.proved
+    with pytest.raises(InvalidArgument, match="grid to be a power of two"):
+        claim.on_grid(grid)
+    assert claim.on_grid("0.25").proved
 
 
 @pytest.mark.grid

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.mechanism.rounding import check_grid, default_grid, exponent_of, is_power_of_two
+from leastnoise.guarantees.exact import is_power_of_two
+from leastnoise.mechanism.rounding import check_grid, default_grid, exponent_of
 from leastnoise.noise.base import Noise
 from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.radial.law import SphericalLaplace

@@ -39,7 +39,14 @@ from leastnoise.guarantees.budget import (
     Budget,
     sampling_rate_of,
 )
-from leastnoise.guarantees.exact import Exact, Interval, decimal_text, exact, float_at_most
+from leastnoise.guarantees.exact import (
+    Exact,
+    Interval,
+    decimal_text,
+    exact,
+    float_at_most,
+    is_power_of_two,
+)
 from leastnoise.guarantees.fields import FractionField, FractionOrNoneField
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import (
@@ -264,13 +271,20 @@ class Certificate:
         """This statement for values plus noise, rounded to a grid. Rounding costs no privacy.
 
         Args:
-            grid: The grid's step, a power of two, which only `verify` checks.
+            grid: The grid's step, a power of two.
 
         Returns:
             The certificate, which is proved if this one is.
 
+        Raises:
+            InvalidArgument: The step is no power of two.
+
         """
-        rounded = replace(self, grid=exact(grid, name="grid"))
+        step = exact(grid, name="grid")
+        if not is_power_of_two(step):
+            expected = "grid to be a power of two, like 1/1024 or 4"
+            raise InvalidArgument(name="grid", value=decimal_text(step)[:40], expected=expected)
+        rounded = replace(self, grid=step)
         if self.proved:
             _note_proof(rounded)
         return rounded
@@ -329,10 +343,7 @@ class Certificate:
         return fresh
 
     def _check_grid(self) -> None:
-        if self.grid is None:
-            return
-        numerator, denominator = self.grid.numerator, self.grid.denominator
-        if numerator <= 0 or numerator & (numerator - 1) or denominator & (denominator - 1):
+        if self.grid is not None and not is_power_of_two(self.grid):
             raise CertificateRejected("grid is not a power of two.")
 
     def to_json(self) -> str:

@@ -360,16 +360,15 @@ class PlanCertificate:
         if several and releases < 2:
             raise CertificateRejected("A series has at least 2 releases.")
         try:
-            budget = read_budget(fields)
-        except ValueError as error:
+            return cls(
+                budget=read_budget(fields),
+                draws=tuple(_read_draw(draw) for draw in draws),
+                rule=fields["rule"],
+                releases=releases,
+                rho=number(fields[_RHO], where=_RHO) if _RHO in fields else None,
+            )
+        except ValueError as error:  # every InvalidArgument is one
             raise CertificateRejected(str(error)) from error
-        return cls(
-            budget=budget,
-            draws=tuple(_read_draw(draw) for draw in draws),
-            rule=fields["rule"],
-            releases=releases,
-            rho=number(fields[_RHO], where=_RHO) if _RHO in fields else None,
-        )
 
 
 def read_certificate(text: str) -> Certificate | PlanCertificate:

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
 from leastnoise import _validate, _words
 from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise._record import list_arguments
-from leastnoise.errors import MOST_SHOWN, CertificateRejected, InvalidInput
+from leastnoise.errors import MOST_SHOWN, CertificateRejected, InvalidInput, show_value
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
@@ -128,10 +128,10 @@ def _brief_text(value: Fraction) -> str:
 def check_header(fields: dict[str, Any], *, kind: str) -> None:
     """Raise CertificateRejected for a record of another kind, or of an unknown version."""
     if fields["kind"] != kind:
-        raise CertificateRejected(f"Expected a {kind}, got {str(fields['kind'])[:40]!r}.")
+        raise CertificateRejected(f"Expected a {kind}, got {show_value(fields['kind'])}.")
     if type(fields["version"]) is not int or fields["version"] != VERSION:
         raise CertificateRejected(
-            f"Unknown version {str(fields['version'])[:40]}; this leastnoise reads {VERSION}."
+            f"Unknown version {show_value(fields['version'])}; this leastnoise reads {VERSION}."
         )
 
 

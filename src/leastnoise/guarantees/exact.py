@@ -206,6 +206,12 @@ def of_ints(number: Fraction) -> Fraction:
     return Fraction(operator.index(number.numerator), operator.index(number.denominator))
 
 
+def is_power_of_two(number: Fraction) -> bool:
+    """True if `number` is 2^m for an integer m, which may be negative."""
+    top, bottom = number.numerator, number.denominator
+    return number > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0
+
+
 def _text_of(value: object) -> str | None:
     """The decimal text of a float, a Decimal or a str; None for integers and other values."""
     if isinstance(value, float):  # also numpy.float64, whose repr is not a number

@@ -26,6 +26,7 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import decide
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import is_power_of_two
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import (
     LARGEST_STEPS,
@@ -86,12 +87,6 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
             expected=f"grid >= 2^-{FINEST_BITS} standard deviations of the noise",
             hint=f"{_short(finest)} and every larger power of two will do.",
         )
-
-
-def is_power_of_two(number: Fraction) -> bool:
-    """True if `number` is 2^m for an integer m, which may be negative."""
-    top, bottom = number.numerator, number.denominator
-    return number > 0 and top & (top - 1) == 0 and bottom & (bottom - 1) == 0
 
 
 def exponent_of(grid: Fraction) -> int:
