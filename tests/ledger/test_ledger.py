@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.errors import (
     CertificateRejected,
     InvalidArgument,
@@ -137,9 +138,53 @@ def test_a_false_certificate_is_refused_and_costs_nothing(tmp_path: Path) -> Non
         PlanCertificate(budget=Budget(epsilon="0.1"), draws=(("a", good),)),
         PlanCertificate(budget=Budget(epsilon="0.5"), draws=(("a", false),)),
     ):
-        with pytest.raises((CertificateRejected, NotCertified)):
+        with pytest.raises(CertificateRejected):
             ledger.charge(release, unit="person")
     assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"rho": Fraction(1, 10**6)}, "more than 1e-6"),
+        ({"budget": Budget(epsilon="1", delta="1.5e-7")}, "The queries spend delta"),
+        ({"budget": Budget(epsilon="0.3", delta="1e-8")}, "The queries spend epsilon"),
+        ({"budget": Budget(epsilon="0.9", delta="2e-7")}, "The queries spend epsilon"),
+        ({"budget": Budget(epsilon="0.3", delta="1e-8"), "rule": COMPOSED}, "together have delta"),
+        ({"releases": 2}, "the series has 2"),
+        ({"draws": ()}, "at least one query"),
+        ({"draws": (("a", certificate("gaussian", "0.5", "1e-7")),) * 2}, "its own name"),
+    ],
+)
+def test_a_plan_of_proved_draws_is_refused_for_any_field_that_is_false(
+    tmp_path: Path, fields: dict[str, Any], why: str
+) -> None:
+    """The ledger charges nothing that `check_ledger` would reject."""
+    draws = tuple((name, certificate("gaussian", "0.5", "1e-7")) for name in "ab")
+    plan = PlanCertificate.prove(budget=Budget(epsilon="1", delta="2e-7"), draws=draws)
+    false = replace(plan, **fields)
+    ledger = account(tmp_path, "2", "1e-5")
+    with pytest.raises(CertificateRejected, match=why):
+        false.verify()
+    with pytest.raises(CertificateRejected, match=why):
+        ledger.charge(false, unit="person")
+    with pytest.raises(CertificateRejected, match=why):
+        ledger.register([(false, 1)], budget=plan.budget, unit="person")
+    assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"rule": COMPOSED}, {"rho": Fraction(1, 10)}, {"rho": Fraction(1, 10), "rule": COMPOSED}],
+)
+def test_a_plan_of_proved_draws_is_charged_for_any_statement_that_holds(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    draws = tuple((name, certificate("gaussian", "0.5", "1e-7")) for name in "ab")
+    plan = PlanCertificate.prove(budget=Budget(epsilon="1", delta="2e-7"), draws=draws)
+    ledger = account(tmp_path, "2", "1e-5")
+    ledger.charge(replace(plan, **fields), unit="person")
+    assert check_ledger(ledger.path).entries == 2
 
 
 def test_accounts_are_apart_and_named(tmp_path: Path) -> None:
@@ -176,6 +221,12 @@ def test_draws_of_one_sample_are_no_plan() -> None:
         PlanCertificate.prove(budget=budget, draws=draws)
     with pytest.raises(CertificateRejected, match="one sample"):
         PlanCertificate(budget=budget, draws=draws).verify()
+
+
+def test_a_plan_of_no_draws_or_of_equal_names_is_not_proved() -> None:
+    for draws in ((), (("a", certificate("laplace", "0.1")),) * 2):
+        with pytest.raises(NotCertified, match="its own name"):
+            PlanCertificate.prove(budget=Budget(epsilon=1), draws=draws)
 
 
 def test_a_plan_composes_tightly_and_is_used_once_each(tmp_path: Path) -> None:

@@ -162,12 +162,13 @@ class PlanCertificate:
             The certificate.
 
         Raises:
-            NotCertified: Neither rule proves the budget, the draws exceed ρ, or they don't cover
-                all releases or are about different neighbours.
+            NotCertified: Neither rule proves the budget, the draws exceed ρ, don't cover all
+                releases or are about different neighbours, or there are no draws or two of one
+                name.
 
         """
         plan = cls(budget=budget, draws=draws, releases=releases, rho=rho)
-        if why := plan._why_not_series() or plan._why_not_rho():
+        if why := plan._why_not_names() or plan._why_not_series() or plan._why_not_rho():
             raise NotCertified(interval=None, why=why)
         try:
             _ = plan.neighbours
@@ -199,12 +200,7 @@ class PlanCertificate:
             CertificateRejected: Some part is false or not proved; the message has the reason.
 
         """
-        names = [name for name, _ in self.draws]
-        if not names or len(set(names)) != len(names):
-            raise CertificateRejected(
-                "A plan needs at least one query, and each query its own name."
-            )
-        if why := self._why_not_series() or self._why_not_rho():
+        if why := self._why_not_names() or self._why_not_series() or self._why_not_rho():
             raise CertificateRejected(why)
         try:
             _ = self.neighbours
@@ -244,6 +240,13 @@ class PlanCertificate:
             )
         without_law = self.budget.delta - rest.delta  # of draws that were each verified
         return _round_outward(Fraction(fresh.lower), Fraction(fresh.upper) + without_law)
+
+    def _why_not_names(self) -> str:
+        """The reason why the draws can't be told from each other; "" if each has its own name."""
+        names = {name for name, _ in self.draws}
+        if not names or len(names) < len(self.draws):
+            return "A plan needs at least one query, and each query its own name."
+        return ""
 
     def _why_not_series(self) -> str:
         """Name a draw that doesn't cover all releases of the series; "" if every draw does."""

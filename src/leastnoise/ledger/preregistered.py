@@ -173,13 +173,26 @@ def claims_of(release: Certified) -> tuple[Claim, ...]:
 
 
 def verify_once(release: Certified) -> None:
-    """Prove `release`, but skip parts that were proved earlier in this process."""
-    if isinstance(release, PlanCertificate) and all(
-        certificate.proved for certificate in claims_of(release)
-    ):
-        PlanCertificate.prove(budget=release.budget, draws=release.draws, releases=release.releases)
-    elif not (isinstance(release, Certificate) and release.proved):
+    """Prove `release`, but skip parts that were proved earlier in this process.
+
+    Raises CertificateRejected if it doesn't hold.
+    """
+    proved = all(claim.proved for claim in claims_of(release))
+    if isinstance(release, PlanCertificate):
+        proved = proved and _is_composed(release)
+    if not proved:
         release.verify()
+
+
+def _is_composed(plan: PlanCertificate) -> bool:
+    """True if the budgets and laws of the draws prove exactly what the plan states."""
+    try:
+        composed = PlanCertificate.prove(
+            budget=plan.budget, draws=plan.draws, releases=plan.releases, rho=plan.rho
+        )
+    except NotCertified:
+        return False
+    return composed == plan
 
 
 def _read_certificate(record: Any) -> Certified:
