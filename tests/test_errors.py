@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from leastnoise.errors import SpecError
+from leastnoise.errors import MOST_SHOWN, SpecError, show_value
 
 
 @pytest.mark.parametrize(("length", "shown"), [(300, "k" * 300), (301, "k" * 300 + "…")])
 def test_a_key_of_a_spec_is_shown_whole_up_to_300_letters(length: int, shown: str) -> None:
     assert f" {shown}: wrong" in str(SpecError([("k" * length, "wrong")]))
+
+
+@pytest.mark.parametrize(("length", "end"), [(MOST_SHOWN, "x'"), (MOST_SHOWN + 1, "…")])
+def test_a_text_is_cut_where_it_is_longer_than_may_be_shown(length: int, end: str) -> None:
+    assert show_value("x" * length).endswith(end)
