@@ -279,17 +279,19 @@ def items(value: object, *, name: str, like: str) -> tuple[Any, ...]:
     return tuple(in_order(value, name=name, like=like))
 
 
-def in_order(value: object, *, name: str, like: str) -> Iterator[Any]:
+def in_order(value: object, *, name: str, like: str, quotes: bool = True) -> Iterator[Any]:
     """Iterate over the items of `value` like `items`, for values that don't fit into memory.
 
-    Raises InvalidArgument like `items`.
+    Raises InvalidArgument like `items`. Without `quotes` the error names only the type of `value`,
+    which may be data.
     """
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
         try:
             return iter(value)
         except TypeError:  # a numpy array without dimensions
             pass
-    raise InvalidArgument(name=name, value=show_value(value), expected=f"{name} to be {like}")
+    shown = show_value(value) if quotes else f"an object of type {type(value).__name__}"
+    raise InvalidArgument(name=name, value=shown, expected=f"{name} to be {like}")
 
 
 def pairs(value: object, *, name: str, like: str) -> tuple[tuple[Any, Any], ...]:

@@ -17,7 +17,7 @@ from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.interop import MissingExtra, NotABound, domination, from_pld, to_pld
-from leastnoise.interop.plds import ProvedPld
+from leastnoise.interop.proved_pld import ProvedPld
 from leastnoise.noise.base import Noise
 from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.kernels.law import GaussianMixture

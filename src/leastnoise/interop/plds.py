@@ -2,20 +2,18 @@
 
 `to_dp_event` returns a `DpEvent` if one describes a mechanism exactly. `to_pld` returns a
 distribution that bounds its losses, and warns when dp-accounting's own arithmetic stops being a
-bound. `from_pld` composes such distributions with a proved allowance for rounding. Only this module
-needs dp-accounting to be imported.
+bound. `from_pld` composes such distributions with a proved allowance for rounding. dp-accounting is
+imported when one of these functions is called.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from leastnoise import _validate
 from leastnoise.accounting.composition import Composition, enclose_between, solve_epsilon
@@ -26,45 +24,15 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, float_at_least, float_at_most
 from leastnoise.interop.domination import dominating_laws
-from leastnoise.interop.extra import NotABound, require
+from leastnoise.interop.extra import require
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-_WHY = (
-    "dp-accounting convolves in floats. It doesn't account for errors of about 1e-16 in every "
-    "mass, which exceed a small delta. For a bound, compose in leastnoise (Mechanism.compose, or "
-    "interop.from_plds)."
-)
-
-
-@final
-class ProvedPld(PrivacyLossDistribution):
-    """The result of `to_pld`. Its `compose` and `self_compose` warn.
-
-    Both return an ordinary distribution. The `compose` of another distribution doesn't warn.
-    """
-
-    def compose(
-        self,
-        privacy_loss_distribution: PrivacyLossDistribution,
-        tail_mass_truncation: float = 1e-15,
-    ) -> PrivacyLossDistribution:
-        """Compose with another distribution, and warn that the result is no bound."""
-        warnings.warn(_WHY, NotABound, stacklevel=2)
-        return super().compose(privacy_loss_distribution, tail_mass_truncation)
-
-    def self_compose(
-        self, num_times: int, tail_mass_truncation: float = 1e-15
-    ) -> PrivacyLossDistribution:
-        """Compose with itself, and warn that the result is no bound."""
-        warnings.warn(_WHY, NotABound, stacklevel=2)
-        plain = PrivacyLossDistribution(
-            self._pmf_remove, None if self._symmetric else self._pmf_add
-        )
-        return plain.self_compose(num_times, tail_mass_truncation)
+    from leastnoise.interop.proved_pld import ProvedPld
 
 
 def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
@@ -158,14 +126,14 @@ def to_pld(
         theory/accounting.md §1 B, E; Doroshenko et al. (2022).
     """
     require("dp_accounting")
-
+    proved_pld = require("leastnoise.interop.proved_pld").ProvedPld
     step = _validate.real(interval, name="interval")
     if not 0 < step <= 1:
         raise InvalidArgument(name="interval", value=step, expected="0 < interval <= 1")
     if points is not None:
         points = _validate.whole(points, name="points", most=10**6)
     removed, added = dominating_laws(_composition(releases), interval=Fraction(step), points=points)
-    pld = ProvedPld.create_from_rounded_probability(
+    pld = proved_pld.create_from_rounded_probability(
         removed.masses,
         removed.infinity,
         step,

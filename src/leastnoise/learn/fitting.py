@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from traceback import walk_tb
 from typing import Any, final
 
 import numpy as np
@@ -105,20 +106,32 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     except OverflowError:
         why = "Expected numbers below 1.8e308 in size: a float can't hold larger ones."
         raise ValueError(why) from None
-    except TypeError as error:
-        if str(error).startswith(("Sparse data", "A sparse")):
-            raise
-        # scikit-learn's own checks look for these words, in this order
-        raise TypeError(
-            "Each argument must be a number, or a string that spells a number: turn dates and "
-            "other objects into numbers first."
-        ) from None
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError("Expected numbers: a string could not be read as a float.") from None
+        if not _is_from_sklearn(error):
+            raise TypeError(_NO_NUMBERS) from None
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
         message = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
         raise ValueError(message) from None
+    except Exception as error:  # an object's own conversion may raise anything, with its data
+        sparse = isinstance(error, TypeError) and _is_from_sklearn(error)
+        if sparse and str(error).startswith(("Sparse data", "A sparse")):
+            raise
+        raise TypeError(_NO_NUMBERS) from None
+
+
+# scikit-learn's own checks look for these words, in this order
+_NO_NUMBERS = (
+    "Each argument must be a number, or a string that spells a number: turn dates and other "
+    "objects into numbers first."
+)
+
+
+def _is_from_sklearn(error: Exception) -> bool:
+    """True if scikit-learn's code, or a compiled function that it calls, raised the error."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__", "").startswith("sklearn.")
 
 
 def _as_floats(data: Any, **more: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any, Self, final
 
 import numpy as np
@@ -27,7 +29,7 @@ from leastnoise.guarantees.exact import (
 from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.mechanism.rounding import add_noise, default_grid
-from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.mechanism.values import ScaledIntegers, array_of
 from leastnoise.noise import Gaussian
 from leastnoise.noise.question import Releases
 from leastnoise.numerics.bisection import Bisection
@@ -64,7 +66,7 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
                [0.3, 0.4]])
 
     """
-    rows = np.array(gradients, dtype=np.float64)
+    rows = _read_rows(gradients)
     limit = exact(norm, name="norm")
     if rows.ndim != 2:
         raise InvalidArgument(
@@ -87,6 +89,31 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
     long = lengths > below / largest
     lengths = np.maximum(lengths, 1.0)  # affects rows of zeros only
     return np.where(long, units * (below / lengths), rows)
+
+
+def _read_rows(gradients: Any) -> NDArray[np.float64]:
+    """Copy gradients to an array of floats. Errors depend on types and shapes, not on values."""
+    array = array_of(gradients, name="gradients")
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    kinds = set(map(type, array.flat)) if array.dtype.kind == "O" else {array.dtype.type}
+    numbers = (Real, Decimal, np.bool_, type(None))  # Decimal and numpy's bools are no Real
+    if wrong := [kind for kind in kinds if not issubclass(kind, numbers)]:
+        raise InvalidArgument(
+            name="gradients",
+            value=f"an array of {wrong[0].__name__}",
+            expected="a matrix of numbers",
+        )
+    floats = [_as_float(item) for item in array.flat]
+    return np.array(floats, dtype=np.float64).reshape(array.shape)
+
+
+def _as_float(number: Any) -> float:
+    """The nearest float. NaN for None and for numbers without one, whose rows become 0."""
+    try:
+        return math.nan if number is None else float(number)
+    except Exception:  # noqa: BLE001  # an error for a number would depend on an example
+        return math.nan
 
 
 def noise_multiplier(

@@ -456,7 +456,7 @@ class Mechanism:
             why = "a geometry takes the whole vector at once; release it as one"
             raise NotApplicable(family=self.noise.name, why=why)
         like = "an iterable of vectors, such as a generator of arrays"
-        given = _validate.in_order(chunks, name="chunks", like=like)
+        given = _validate.in_order(chunks, name="chunks", like=like, quotes=False)
         return _release_in_chunks(self.noise, self.grid, given)
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.mechanism.values import FILL, Plain, Rationals, ScaledIntegers, unknown_type
+from leastnoise.mechanism.values import (
+    FILL,
+    Plain,
+    Rationals,
+    ScaledIntegers,
+    array_of,
+    unknown_type,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -70,10 +77,7 @@ def _array_of(values: Values) -> NDArray[Any]:
         raise _not_flat("lists in lists in lists")
     if listed and any(issubclass(kind, np.ndarray) for kind in set(map(type, values))):
         raise unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
-    try:
-        return np.asarray(values, dtype=object if listed else None)
-    except ValueError:
-        raise _not_flat("a ragged sequence") from None
+    return array_of(values, name="values", dtype=object if listed else None)
 
 
 def _is_deep(values: Any) -> bool:

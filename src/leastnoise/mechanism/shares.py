@@ -31,7 +31,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import exponent_of, round_sums
-from leastnoise.mechanism.values import ScaledIntegers, flat
+from leastnoise.mechanism.values import ScaledIntegers, array_of, flat
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import make_sampler, make_share
 from leastnoise.noise.registry import registered_family
@@ -249,9 +249,8 @@ class Shares:
 
         """
         like = "the arrays that `share` returned"
-        sent = [
-            _whole_numbers(message) for message in _validate.items(shares, name="shares", like=like)
-        ]
+        messages = _validate.in_order(shares, name="shares", like=like, quotes=False)
+        sent = [_whole_numbers(message) for message in messages]
         if not sent or len({message.shape for message in sent}) > 1:
             raise InvalidArgument(name="shares", value=f"{len(sent):,} arrays", expected=like)
         total = np.sum(np.stack(sent).view(np.uint64), axis=0, dtype=np.uint64)
@@ -301,10 +300,7 @@ def _wrap(steps: int) -> int:
 
 
 def _whole_numbers(array_like: Any) -> NDArray[np.int64]:
-    try:
-        array = np.asarray(array_like)
-    except ValueError:  # nested lists that are ragged or contain themselves
-        array = np.array(None)
+    array = array_of(array_like, name="shares")
     if array.dtype != np.int64:
         raise InvalidArgument(
             name="shares",

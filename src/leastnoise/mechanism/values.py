@@ -36,11 +36,11 @@ def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np
     """
     if isinstance(numerators, np.ma.MaskedArray):
         raise unknown_type("a masked array", name=name, hint=FILL)
-    array = np.asarray(numerators)
+    array = array_of(numerators, name=name)
     if array.dtype != np.int64:
         raise InvalidArgument(
             name=name,
-            value=f"an array of {array.dtype}",
+            value=f"an array of {array.dtype.type.__name__}",
             expected=f"{name} to be an int64 array",
             hint="Convert it with numpy.asarray(…, dtype=numpy.int64) if that is exact.",
         )
@@ -200,6 +200,14 @@ def unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidA
         expected="floats of at most 64 bits, whole numbers, or Fractions",
         hint=hint,
     )
+
+
+def array_of(data: Any, *, name: str, dtype: type | None = None) -> NDArray[Any]:
+    """Make an array of a user's data. The error for unreadable data quotes none of it."""
+    try:
+        return np.asarray(data, dtype=dtype)
+    except Exception:  # noqa: BLE001  # an object's own conversion may quote its data
+        raise unknown_type("a ragged sequence, or objects of an unknown type", name=name) from None
 
 
 def nearest_whole(values: Plain) -> Plain:
