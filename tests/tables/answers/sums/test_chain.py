@@ -157,6 +157,42 @@ def test_a_release_verifies(tmp_path: Path) -> None:
     assert len(verify_directory(nested).rows) == 5
 
 
+@pytest.mark.dense
+@pytest.mark.parametrize(
+    ("statistic", "limits"),
+    [
+        ("count_units", {"max_groups": 1}),
+        ("count_units", {"max_groups": 1, "max_rows_per_group": 1}),
+        ("count_units", {"max_rows": 1, "l1": 1}),
+        ("count_units", {"max_rows": 1, "l2": 1}),
+        ("count", {"max_groups": 1, "max_rows_per_group": 1}),
+        ("count", {"max_rows": 2, "max_rows_per_group": 1}),
+        ("count", {"max_rows": 1, "l1": 1}),
+        ("count", {"max_rows": 1, "l2": 1}),
+    ],
+)
+def test_a_column_that_no_table_has_is_in_no_tree(
+    tmp_path: Path, statistic: str, limits: dict[str, int]
+) -> None:
+    """These limits are about groups by every column, so that the cells keep such columns."""
+    rows = pd.DataFrame(itertools.product([1, 2], range(20), [1, 2], [1, 2]), columns=[*"abcd"])
+    rows.assign(who=rows.index).to_csv(tmp_path / "rows.csv", index=False)
+    sizes = {"a": 2, "b": 60, "c": 2, "d": 2}
+    raw = spec_of(
+        unit="who",
+        statistics=[statistic],
+        group_by={name: [*range(1, size + 1)] for name, size in sizes.items()},
+        margins=[[], ["a"], ["a", "b"]],
+    )
+    raw["data"]["types"] = dict.fromkeys(["who", *sizes], "int")
+    raw |= {"contribution": limits, "output": {"path": "out", "format": "csv"}}
+    release = Release(**raw, folder=tmp_path)
+    whole = whole_of(release.plan())
+    assert (len(whole.cells.axes), whole.chain) == (4, None)
+    release.run()
+    assert len(verify_directory(tmp_path / "out").rows) == 3
+
+
 @pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "text"),

@@ -170,7 +170,8 @@ def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:
     """The orders of the columns to compare.
 
     For few columns these are all orders. For many, it is one order in which each of the `tables`
-    is a level; an empty list if no order has all of them.
+    is a level. The list is empty if no order has all of them, or if a column is in no table: its
+    level would get almost no share, and such trees take long to search and hardly ever win.
     """
     if columns <= MOST_COLUMNS:
         return list(permutations(range(columns)))
@@ -179,4 +180,4 @@ def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:
         if not all(table >> column & 1 for column in order):
             return []
         order += [at for at in range(columns) if table >> at & 1 and at not in order]
-    return [tuple(order)]
+    return [tuple(order)] if len(order) == columns else []
