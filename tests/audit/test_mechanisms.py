@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
-from leastnoise.audit.audit import default_inputs, draw_one_by_one, draws_of
+from leastnoise.audit.audit import draw_one_by_one, draws_of
 
 MADE: dict[str, tuple[dict[str, Any], Any]] = {
     "gaussian": ({"delta": "1e-5", "sensitivity": ln.L2(1)}, 700.25),
@@ -44,11 +44,3 @@ def test_one_by_one_calls_for_each_output() -> None:
 
     assert draw_one_by_one(mechanism)(7, 3).tolist() == [7, 7, 7]
     assert calls == [7, 7, 7]
-
-
-def test_default_inputs_are_neighbours() -> None:
-    assert default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L1("2.5")), 1) == (0.0, 2.5)
-    result = default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L2("0.1")), 3)
-    assert result is not None
-    assert result[1].tolist() == [0.09999999999999999, 0, 0]  # never further than 1/10
-    assert default_inputs(ln.Claim(epsilon=1), 1) is None

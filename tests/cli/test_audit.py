@@ -160,7 +160,6 @@ def test_a_command(folder: Path) -> None:
         (("mechanisms:exact", "--scale", "1"), "--noise and --scale together"),
         (("mechanisms:exact", "--input", "1"), "two neighbouring inputs"),
         (("mechanisms:exact", "--l0", "2"), "--norm linf beside it, got --l0=2"),
-        (("mechanisms:plane", "--counting-queries", "--release-n"), "--input twice beside it"),
         (("mechanisms:exact", "--error", "2"), "error"),
         (("mechanisms:exact", "--delta", "5"), "Did you mean a percentage"),
     ],

@@ -17,10 +17,11 @@ from leastnoise.audit.features import (
     detect_precision,
     detect_reachability,
 )
+from leastnoise.audit.inputs import default_inputs
 from leastnoise.audit.noise import detect_noise, detect_sensitivity
 from leastnoise.audit.repeats import detect_repeats
 from leastnoise.errors import InvalidArgument, show_value
-from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
+from leastnoise.guarantees.exact import Exact, decimal_text, exact
 from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.rounding import add_noise
@@ -75,9 +76,9 @@ def audit_mechanism(
         mechanism: `mechanism(input, count)` returns `count` independent outputs, shape (count,) or
             (count, dimension). A `Mechanism` of this library is accepted too.
         claim: The claim to test; by default the claim of a `Mechanism`.
-        inputs: Two neighbouring inputs, in the form that the mechanism accepts; by default 0 and
-            the claimed sensitivity. Give them if a record count is among the outputs, since the
-            default leaves it unchanged and its inputs aren't neighbours then.
+        inputs: Two neighbouring inputs, in the form that the mechanism accepts. The audit doesn't
+            check that they are neighbours. By default 0 and a shift that the claimed sensitivity
+            allows, such as its bound in one coordinate.
         draws: Number of outputs on each input, 100 to 10⁸.
         error: Largest probability of a false finding, 1e-100 to 0.5.
         detectors: Names of the detectors to use; all by default.
@@ -89,7 +90,8 @@ def audit_mechanism(
         The findings of all detectors.
 
     Raises:
-        InvalidArgument: An argument is out of range, or outputs aren't numbers of the shape above.
+        InvalidArgument: An argument is out of range, outputs aren't numbers of the shape above, or
+            the claim of a `Mechanism` holds for samples only (`Claim.of`).
 
     Examples:
         >>> import leastnoise as ln
@@ -237,7 +239,7 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
             raise InvalidArgument(
                 name="inputs",
                 value="None",
-                expected="inputs, or a claim that names a sensitivity with a bound",
+                expected="inputs, or a claim with a sensitivity for which a shift is known",
                 hint="Give two neighbouring inputs, such as inputs=(0, 1).",
             )
         return pair
@@ -281,17 +283,3 @@ def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.f
 def draw_one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
     """Return a function that draws many outputs from a mechanism with one output per call."""
     return lambda value, count: np.array([mechanism(value) for _ in range(count)])
-
-
-def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
-    """Two default inputs, 0 and the claimed sensitivity Δ; None if Δ isn't known.
-
-    In more dimensions they are vectors that differ by Δ in one coordinate. Δ is rounded down to a
-    float. With a record count as a further coordinate, the two vectors aren't neighbours.
-    """
-    bound = getattr(claim.sensitivity, "bound", None)
-    if bound is None:
-        return None
-    shifted = np.zeros(dimension)
-    shifted[0] = float_at_most(bound)
-    return (0.0, float(shifted[0])) if dimension == 1 else (np.zeros(dimension), shifted)

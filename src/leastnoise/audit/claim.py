@@ -84,9 +84,7 @@ class Claim:
     def of(cls, mechanism: Mechanism) -> Claim:
         """The claim of a mechanism of this library, from its certificate.
 
-        The noise is left out if a geometry maps it before the release. The certificate's ε and δ
-        are taken whatever its `sampling_rate` is. An audit draws no samples, so it may refute a
-        certificate that holds for samples only.
+        The noise is left out if a geometry maps it before the release.
 
         Args:
             mechanism: The mechanism.
@@ -95,11 +93,20 @@ class Claim:
             The claim.
 
         Raises:
-            InvalidArgument: `mechanism` isn't a `Mechanism`.
+            InvalidArgument: `mechanism` isn't a `Mechanism`, or its certificate holds for samples
+                only: an audit draws no samples.
 
         """
         _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
         certificate = mechanism.certificate
+        if certificate.sampling_rate != 1:
+            raise InvalidArgument(
+                name="mechanism",
+                value=f"a mechanism with sampling_rate={decimal_text(certificate.sampling_rate)}",
+                expected="sampling_rate=1, since an audit draws no samples",
+                hint="Claim what holds without sampling: ln.Claim(epsilon=e, delta=d), with e from "
+                "mechanism.compose(1, sampling_rate=1).epsilon(delta=d).upper.",
+            )
         return cls(
             epsilon=certificate.budget.epsilon,
             delta=certificate.budget.delta,
@@ -215,8 +222,11 @@ class Audit:
 
         """
         claim = _words.format_guarantee(self.claimed.epsilon, self.claimed.delta)
-        head = f"Claimed: {claim}. {self.draws:,} draws on each of two inputs; "
-        head += f"any finding is false with probability at most {_words.number(self.error)}."
+        head = (
+            f"Claimed: {claim}. {self.draws:,} draws on each of two inputs, which are taken to be "
+        )
+        head += "neighbours; any finding is false with probability at most "
+        head += f"{_words.number(self.error)}."
         paragraphs = [head]
         for finding in self.findings:
             reach = f" {finding.would_detect}" if finding.would_detect else ""

@@ -97,9 +97,6 @@ def command(
             value="nothing" if target is None else "beside --command",
             expected="either a function or a --command",
         )
-    # There are no default inputs: neighbours differ in n, too, which is unknown.
-    if query.release_n and not inputs:
-        raise InvalidArgument(name="--release-n", value=True, expected="--input twice beside it")
     claim = _claim(epsilon, delta, query, noise=noise, scale=scale, parameters=parameters)
     draw: Draw
     draw_pair: DrawPair | None = None
