@@ -237,7 +237,6 @@ REPLACED = RowCounts(1, neighbours="replace-one")
         ({"moves": REPLACED}, "sensitivity isn't the query's"),
         ({"sampling_rate": "0.5"}, "about samples"),
         ({"grid": 2}, "aren't whole"),
-        ({"grid": "1.5"}, "aren't whole"),
         ({"epsilon": 2}, "isn't the query's share"),
         ({"epsilon": "0.5"}, "isn't the query's share"),
     ],
