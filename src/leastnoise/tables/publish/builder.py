@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 By = str | Sequence[str]
 Keys = Mapping[str, Any]
 Bounds = Sequence["Exact"] | Mapping[str, Any]
-"""Two numbers, or a table that asks the release to find the bounds.
-
-Such a table is `{"find": True, "share": …, "candidates": …}`.
-"""
+"""Two numbers, or `{"find": True, "share": …, "candidates": …}` to have the bounds found."""
 _EXAMPLES = {"bounds": "(0, 100)", "candidates": '{"from": 0, "to": 100, "step": 1}'}
 _KNOWN = {"keys", "edges"}
 
@@ -142,8 +139,7 @@ class ReleaseBuilder:
     """A release of tables about people, built by one call per statistic; begin with `release`.
 
     Builders are immutable: each call returns a new one. Statistics `by` the same columns form one
-    table, named "all", "by_region" or "by_region_sex". By default all tables have equal shares of
-    the budget.
+    table, named "all", "by_region" or "by_region_sex". By default tables share the budget equally.
 
     Facts about a column are public and need to be given only once:
 
@@ -420,10 +416,7 @@ class ReleaseBuilder:
     def _with_statistic(
         self, kind: str, column: str, by: By, keys: Keys | None, *, more: str = "", **facts: Any
     ) -> ReleaseBuilder:
-        """Add a statistic of a column, with public `facts` about it.
-
-        Raises InvalidArgument if a needed fact, such as bounds, is missing.
-        """
+        """Add a statistic with public `facts` of its column; InvalidArgument if one is missing."""
         name = _validate.text(column, name="column")
         given = {key: value for key, value in facts.items() if value is not None}
         needed = "bounds" if "bounds" in facts else "candidates"

@@ -291,8 +291,7 @@ class Release:
         """The directory that `run` would create now.
 
         Returns:
-            The directory, in a series the directory of the next release. None for a spec without
-            an output.
+            The directory (in a series, of the next release); None for a spec without an output.
 
         Raises:
             LedgerRejected: The ledger of a series was edited; for other errors see `Ledger.charge`.
@@ -329,9 +328,8 @@ class Release:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
         Without a series, every call is another release: it draws fresh noise and spends the whole
-        budget again. A ledger is charged before a row is read, even if the release then fails. In a
-        series, the first release is charged for all releases; each release has a directory of its
-        own.
+        budget again. A ledger is charged before a row is read, even if the release then fails. The
+        first release of a series is charged for all; each release has its own directory.
 
         Args:
             progress: Called with each stage in words, never with a number of rows.
@@ -430,9 +428,8 @@ class Release:
             The number of the next release, the first of the new tree.
 
         Raises:
-            Refused: The state is good or of another plan, its file is no state, or the ledger is
-                older than the state or a folder. Also if the series hasn't begun, is complete, or
-                has no running totals.
+            Refused: The state is good, of another plan or unreadable, or the ledger is older than
+                the state or a folder, or the series hasn't begun, is complete or has no totals.
         """
         from leastnoise.tables.publish import prepare, running_totals
 

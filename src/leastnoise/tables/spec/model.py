@@ -121,8 +121,7 @@ class LedgerAccount(Section):
     """The ledger file that a release is charged to, relative to the spec.
 
     `dataset` names the account, if the ledger has several. `plan` is the number of the ledger's
-    entry for a preregistered plan that includes this release. That plan was charged when it was
-    registered.
+    entry for a preregistered plan with this release, which was charged at its registration.
     """
 
     path: Text = key("the ledger's file, relative to the spec", 'path = "visits.ledger"')
@@ -210,8 +209,7 @@ class Privacy(Section):
         """The name of the unit in plans and ledgers.
 
         The label "row" means that each row is a unit. So a column with this name has the label
-        `column "row"`. A column whose name reads like the unit of a series is labelled in the same
-        form.
+        `column "row"`, as has a column whose name reads like the unit of a series.
         """
         named_alike = _UNIT_OF_SERIES.search(self.unit) is not None
         return f'column "{self.unit}"' if named_alike or self._is_column_row else self.unit
@@ -249,8 +247,7 @@ class Series(Section):
     A unit may have rows in all releases, unless `max_releases` or `each` limits this. With `each` a
     unit has rows in one release only: a unit is one row, or all rows of a person in one release.
     Then the noise of one release hides a unit (theory/series.md, Theorem 4). `report` names the
-    column with the number of the release that counts a row; other releases ignore that row (Theorem
-    14₀).
+    column that says which release counts a row; other releases ignore the row (Theorem 14₀).
     """
 
     releases: Annotated[int, Field(ge=2, le=10_000)] = key(
@@ -481,8 +478,7 @@ class Spec(Section):
     def groupings(self, query: Query) -> dict[str, Grouping]:
         """The keys or bands of each column by which `query` groups.
 
-        A column has () if the query only names it, and the column's section gives neither keys nor
-        bands.
+        A column has () if the query only names it, and its section gives neither keys nor bands.
         """
         if isinstance(query.group_by, dict):
             return {
