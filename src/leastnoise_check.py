@@ -524,10 +524,11 @@ def gaussian(square: Fraction, epsilon: Fraction) -> Ball:
 
 
 def truncated_laplace(t: Fraction, a: Fraction, epsilon: Fraction) -> Ball:
-    """δ(ε) = F(y) − e^ε F(y − t), t = Δ/b, where f(x) > e^ε f(x − t) up to x = y; a the radius.
+    """δ(ε) of Laplace noise cut off at ±a under a shift by t, in units of its scale b.
 
-    f(x − t) = 0 up to t − a; from there on the loss is t up to 0, t − 2x up to t, and −t.
-    F(x) = (e^x − e^−a)/(2(1 − e^−a)) for −a <= x <= 0, and F(x) = 1 − F(−x).
+    F(x) = (e^x − e^−a)/(2(1 − e^−a)) for −a <= x <= 0, and F(x) = 1 − F(−x). The loss
+    ln(f(x)/f(x − t)) is ∞ for x < t − a. From there on it is t up to x = 0, t − 2x up to x = t, and
+    −t beyond. So it is above ε for x < y, and δ(ε) = F(y) − e^ε F(y − t).
     """
     low = exp(Ball.of(-a))
 

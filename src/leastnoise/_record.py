@@ -127,7 +127,8 @@ def field(
     """Declare a field of a record that converts its argument or default.
 
     Args:
-        converter: Function from an argument and its name to the stored value.
+        converter: A `Converter`, such as `takes(function)` for a function from an argument and its
+            name to the stored value.
         default: Argument if none is given; it is converted, too.
         kw_only: As in `dataclasses.field`.
         scales: True if the field is a length, which `multiply` multiplies.

@@ -139,9 +139,11 @@ def _format_problem(location: str, key: str, message: str) -> str:
 
 
 class SourceError(InvalidInput):
-    """A file is missing, unreadable, or not of the declared kind.
+    """Data can't be read, or a result can't be written.
 
-    The message never quotes its content.
+    A file, frame or database may be missing, unreadable or not of the declared kind, the module
+    that reads it may not be installed, or a worker may have failed. The message may name files and
+    columns, but it quotes no values.
     """
 
 

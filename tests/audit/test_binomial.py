@@ -83,3 +83,10 @@ def test_rates_that_are_told_from_a_claimed_one(claimed: float) -> None:
     assert above > claimed
     assert detectable_above(1.0, trials, level=level) is None
     assert detectable_below(1e-9, trials, level=level, miss=0.01) is None
+
+
+def test_a_rate_is_detected_that_only_successes_in_all_trials_prove() -> None:
+    above = detectable_above(0.86, 20, level=0.05)
+    assert above is not None
+    assert above**20 == pytest.approx(0.995)
+    assert lower(19, 20, Fraction(5, 100)) < Fraction(86, 100) < lower(20, 20, Fraction(5, 100))

@@ -75,7 +75,7 @@ def _add_record(sensitivity: CountingQueries | Groups) -> NDArray[np.float64]:
 
 
 def _on_axis(index: int, length: Fraction, size: int) -> NDArray[np.float64]:
-    """The vector with the largest float that is at most `length` in one coordinate."""
+    """The vector of `size` numbers that are 0, but at `index` the largest float <= `length`."""
     shift = np.zeros(size)
     shift[index] = float_at_most(length)
     return shift

@@ -55,27 +55,29 @@ def detectable_rate(
 
 
 def detectable_above(claimed: float, trials: int, *, level: float) -> float | None:
-    """The smallest probability p that counts prove to be above `claimed`, with a chance of 99.5 %.
+    """The smallest p for which counts prove, with a chance of 99.5 %, that p is above `claimed`.
 
-    They prove it if the lower bound on p from `trials` trials exceeds `claimed`. None if no p below
-    1 suffices.
+    p is the probability of a success in each of `trials` trials. The number of successes proves it
+    if the lower bound on p, which is wrong with probability at most `level`, exceeds `claimed`.
+    None if no p below 1 suffices.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 
     if claimed >= 1:
         return None
     successes = int(binom.isf(level, trials, claimed)) + 1
-    if successes >= trials:
+    if successes > trials:
         return None
     rate = float(beta.ppf(1 - MISS / 2, successes, trials - successes + 1))
     return rate if rate < 1 else None
 
 
 def detectable_below(claimed: float, trials: int, *, level: float, miss: float) -> float | None:
-    """The largest p that counts prove to be below `claimed`, with a chance of 1 − `miss`.
+    """The largest p for which counts prove, with a chance of 1 − `miss`, that p is below `claimed`.
 
-    They prove it if the upper bound on p from `trials` trials is below `claimed`. None if no number
-    of successes has an upper bound that low.
+    p is the probability of a success in each of `trials` trials. The number of successes proves it
+    if the upper bound on p, which is wrong with probability at most `level`, is below `claimed`.
+    None if no number of successes proves it.
     """
     from scipy.stats import beta, binom  # noqa: PLC0415 (it takes half a second to import)
 

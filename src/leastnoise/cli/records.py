@@ -76,7 +76,10 @@ def say_needed(epsilon: Fraction) -> str:
 
 
 def _print_part(part: TablePart, plan: Plan) -> None:
-    """Print the plan of one part of a query, with all its listings and sentences."""
+    """Print the plan of one part of a query.
+
+    These are its listings, its limits and filters, and sentences about noise and accuracy.
+    """
     from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 
     for listing in part.listings(plan.spec):

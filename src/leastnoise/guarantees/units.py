@@ -56,11 +56,13 @@ class RowCounts(Sensitivity):
         return self.neighbours
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """The radius: an added unit moves one cell by `bound`, a replaced unit two cells.
+        """The radius: the length of the longest shift in this norm; None if no radius is known.
 
-        The two cells move in opposite directions. This shift has the l2 length √2·bound. Its l1
-        length isn't a radius, since the worst shift of an l1 ball moves one coordinate. None if no
-        radius is known in this norm.
+        An added unit has its longest shift, `bound`, if all its rows are in one cell. With several
+        cells, a replaced unit may take `bound` rows from one cell and add `bound` to another: a
+        shift of √2·bound in the l2 norm. In the l1 norm the result is then None. The ball of radius
+        2·bound would contain that shift. But it also contains 2·bound in one cell, which no unit
+        causes, and would ask for more noise than needed.
         """
         if norm == "integer":
             return self.bound if dimension == 1 else None

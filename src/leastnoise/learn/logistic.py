@@ -335,7 +335,10 @@ def _train(
 
 
 def _permutations(size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield new permutations of 0, …, `size` − 1. They are public, and any of them are valid."""
+    """Yield random permutations of 0, …, `size` − 1: the orders in which coordinates are updated.
+
+    The guarantee holds for every order, so the orders may be public.
+    """
     entropy = SystemEntropy()
     while True:
         yield np.argsort(entropy.words(size), kind="stable")

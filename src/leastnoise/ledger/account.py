@@ -111,9 +111,9 @@ class Account(Shown):
     def more_like(self, release: Certified | Cost) -> int:
         """The number of further releases of the same cost that the ledger admits.
 
-        The filter itself decides: a result above 0 was tried and fits, and one more doesn't, unless
-        the result is 10¹². Before the first charge, it is the filter that such a charge
-        would choose. It isn't checked that the release protects the account's unit, or that its
+        The account's filter decides; before the first charge, the filter that such a charge would
+        choose. A result above 0 was tried and fits. If it is below 10¹², one release more was tried
+        and doesn't fit. It isn't checked that the release protects the account's unit, or that its
         proof holds.
 
         Args:

@@ -253,10 +253,12 @@ def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArra
 def _tau(block: Block) -> float:
     """A bound τ >= |ŷ − y| for all entries of the block that have an estimate.
 
-    y = f + x and ŷ = fl(f̂ + x̂): |x̂ − x| <= error; |f̂ − f| <= 2^-52; the sum rounds by at most
-    2^-53·(reach + 3/2); 1/2 − τ rounds by at most 2^-54. Their total is at most error +
-    2^-53·(reach + 4), and 1.001 covers the rounding of that. From reach = 2^52 on, floats have no
-    fractions to round. There τ >= 1/2, so balls decide every entry.
+    `error` and `reach` are the block's bounds on |x̂ − x| and |x̂|. With y = f + x and
+    ŷ = fl(f̂ + x̂), |ŷ − y| is at most error + 2^-52 + 2^-53·(reach + 3/2): the errors of x̂ and f̂,
+    and the rounding of their sum. The caller compares with 1/2 − τ in floats, which rounds by at
+    most 2^-54. The total is at most error + 2^-53·(reach + 4), and the factor 1.001 covers the
+    rounding of this bound. From reach = 2^52 on, floats have no fractions to round. There
+    τ >= 1/2, so balls decide every entry.
     """
     return 1.001 * (block.error + 2.0**-53 * (block.reach + 4))
 

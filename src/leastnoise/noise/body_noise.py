@@ -157,7 +157,10 @@ class BodyNoise(VectorNoise):
         return f"the hull of the shifts of this {sensitivity.kind} sensitivity isn't known exactly"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if every shift of `sensitivity` is in the body, so that its gauge is at most 1."""
+        """True only if it is proved that every shift of `sensitivity` is in the body.
+
+        Then the gauge of every shift is at most 1.
+        """
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and self.body.contains(hull)
 

@@ -318,9 +318,10 @@ class Attempt:
 def list_attempts(
     queries: Floats, neighbours: Neighbours, *, pure: bool
 ) -> tuple[tuple[Attempt, ...], Floats]:
-    """The candidates to try, and numbers for the cells from which `least_rms` proves a bound.
+    """The kinds of noise to try for these queries, and a price for each cell.
 
-    Gaussian noise in sums is a candidate unless `pure`.
+    `queries` is the matrix W. From the prices, `least_rms` proves a lower bound on the root mean
+    square of any additive noise. Gaussian noise in sums is tried unless δ is 0 (`pure`).
     """
     gram = np.asarray(queries.T @ queries, dtype=np.float64)
     sums, prices = gaussian_strategy(gram)

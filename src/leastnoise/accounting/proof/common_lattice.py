@@ -339,7 +339,10 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
 
 
 def _is_constant_beyond(profile: Profile, epsilon: Fraction) -> bool:
-    """True if δ is negligible or constant beyond `epsilon`."""
+    """True if δ(`epsilon`) is negligible, or can't be told from δ(2·`epsilon`) in this precision.
+
+    Such a δ seems to be constant beyond `epsilon`. No proof relies on it.
+    """
     here = profile(epsilon)
     return bool(here.is_zero() or here < arb(NOTHING) or here.overlaps(profile(2 * epsilon)))
 

@@ -61,14 +61,15 @@ class Witness:
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
         """The exact lower bound on E|X|^power that the prices prove, for private X on the lattice.
 
-        Notation: as in the class; δ is `delta`, and G_i = Σ_j ψ_{j,i} − c ψ_{j,i+j} is the sum of
+        Notation: as in the class; δ is `delta`, and G_i = Σ_j (ψ_{j,i} − c ψ_{j,i+j}) is the sum of
         prices at the point i. Lengths are in sensitivities.
 
-        For every symmetric law q and ψ in [0, λ]: Σ_i ψ_{j,i}(q_i − c q_{i−j}) <= λ_j δ. So E cost
-        >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j
+        If the law q is private, Σ_i ψ_{j,i}(q_i − c q_{i−j}) <= λ_j δ for each j, as 0 <= ψ_{j,i}
+        <= λ_j. Summed over j, this is Σ_i q_i G_i <= δ Σ_j λ_j. The average of q and its reflection
+        is private, too, and has the same cost, so let q be symmetric. Then E cost
+        >= Σ_i q_i (cost_i + G_i) − δ Σ_j λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ_j λ_j
         (theory/noise.md §4). Beyond |i| = n + m, G is at least its value at the previous point of
-        the same class modulo m, and the cost increases, so these i need no check. Averaging with
-        the reflection makes any law symmetric.
+        the same class modulo m, and the cost increases, so these i need no check.
         """
         self._check()
         m, n = self.cells, self.reach

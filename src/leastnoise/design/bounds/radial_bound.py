@@ -359,9 +359,9 @@ class _Moved:
         return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
 
     def _chance_missed(self) -> Floats:
-        """The T for which F(T) = P(|rU + v| < A_l(s)) at the end r = s + h of the cell.
+        """For each cell and level, the T with F(T) = P(|rU + v| < A_l(s)).
 
-        F is the F of `Tail`. A negative T is rounded up to 0.
+        r = s + h is the end of the cell, and F the F of `Tail`. A negative T becomes 0: there F is 0.
         """
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)

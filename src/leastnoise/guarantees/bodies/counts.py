@@ -338,11 +338,12 @@ class CountedSums(OneSided):
         return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
 
     def pieces(self) -> VolumeSplit:
-        """The volume split by P and Q: the weights of one cell, convolved over all cells.
+        """The volume split by P and Q: the split of one cell, convolved over all cells.
 
-        In one cell of q numbers, let M be the largest of their sizes. Given M, the count is ±M with
-        probability 1/q, and otherwise uniform in [−M, M]. So the shape s is 0 … q, with weights in
-        proportion to ½, 1, …, 1, ½.
+        Take a point that is uniform in the volume of a cell with q numbers, and let M be the
+        largest of their sizes. Given M, the count is −M or M with probability 1/(2q) each. These
+        are the shapes 0 (P = 0) and q (Q = 0). Otherwise the count is uniform in [−M, M], which are
+        the shapes 1 … q − 1 with equal weights. So the weights are in proportion to ½, 1, …, 1, ½.
         """
         one_cell = self._one_cell()
         if self.cells == 1:

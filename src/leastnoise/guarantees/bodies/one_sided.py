@@ -112,7 +112,10 @@ class OneSided(ConvexSet):
 
     @property
     def degree(self) -> int:
-        """The exponent at which `adds_at_most` tries `powers` before it compares balls."""
+        """The exponent e for which P(x)^e and Q(x)^e are often rational.
+
+        Proofs ask `powers` for these numbers first, and use balls if it returns None.
+        """
         return 1
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:

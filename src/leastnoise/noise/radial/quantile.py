@@ -65,7 +65,7 @@ def _tails(law: Law) -> tuple[float, float]:
 
 
 def _log_both(law: Law, y: _Array) -> _Array:
-    """Return ln of the sum of both integrands at the points y = ln r."""
+    """Return ln of the sum of the two `_integrands` at the points y = ln r."""
     first, second = _integrands(law, y)
     with np.errstate(divide="ignore"):
         return np.log(first + second)

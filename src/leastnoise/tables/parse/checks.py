@@ -418,7 +418,10 @@ def _has_limits(spec: Spec, query: Query) -> bool:
 
 
 def _why_not_on(spec: Spec, join: Join) -> str | None:
-    """The reason why a join by this column breaks the guarantee; None if it doesn't."""
+    """The reason why a table can't be joined by the column `join.on`; None if it can.
+
+    The column is derived only after the join, or the join would break the guarantee.
+    """
     if join.on in spec.derive:
         return f"{join.on!r} is derived, and joins come before: join by a column of the source."
     unit = spec.privacy.unit

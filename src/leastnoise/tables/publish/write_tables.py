@@ -48,7 +48,8 @@ _MOST_DIGITS = 12  # digits after the point
 def write_tables(folder: Path, plan: Plan, tables: Iterable[Table]) -> None:
     """Write the tables of a release by `plan` into `folder`.
 
-    Raises OSError, duckdb.Error and InvalidInput.
+    Raises OSError or duckdb.Error if a file can't be written. For a workbook also InvalidInput if a
+    text is too long for a cell, and MissingLibrary if XlsxWriter isn't installed.
     """
     spec, queries = plan.spec, {query.name: query for query in plan.by_query}
     if spec.table_kind == "xlsx":

@@ -91,9 +91,10 @@ class Bands(Section):
 
 
 def _grouping(value: object) -> str:
-    """The pydantic tag of the form in which groups are written.
+    """The pydantic tag of the form in which a spec writes a column's groups.
 
-    Tags end with [], so that errors can tell them from keys of a spec.
+    pydantic puts the tag into the location of an error. The [] at its end distinguishes the tag
+    from keys of the spec.
     """
     if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
         return "levels[]"

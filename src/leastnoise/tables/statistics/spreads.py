@@ -365,11 +365,12 @@ def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _
 def _limits(
     ingredients: Ingredients, known: _Known, std: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Bounds on `_low` and then on `_high` that fit the variances and their `_std`.
+    """The smallest and largest possible end of the interval below, and then of the end above.
 
-    Each pair has the smallest and the largest value. For every possible a², `_std` determines n,
-    and V and a² determine Q. But if V = 1 − a², m may have been clamped, and Q can be anything
-    above n.
+    These are the values that the columns `_low` and `_high` may have beside the published variance
+    and its `_std`, in the unit of V. For each a² that is tried, `_std` determines n, and V and a²
+    determine Q. The range is widened by the largest change between two tried a². If V = 1 − a², m
+    may have been clamped, and Q can be anything above n.
     """
     variance, squares, is_exact, is_rounded = known
     count = _slope(ingredients, squares, variance) / std

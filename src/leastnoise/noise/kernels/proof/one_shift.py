@@ -104,7 +104,10 @@ class Quintics(NamedTuple):
     kink: int
 
     def part(self, first: int, count: int) -> Quintics:
-        """The quintics on `count` items from `first` on, none of which was cut in two."""
+        """The quintics on the `count` items from `first` on.
+
+        The caller makes sure that no item among them was cut in two, except at its end.
+        """
         here = slice(first, first + count)
         return Quintics(self.coefficients[:, here], self.errors[here], self.widths[here], -1)
 

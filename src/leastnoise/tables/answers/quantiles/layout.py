@@ -190,9 +190,9 @@ class QuantilesOfUnlisted(QuantileKind):
         return Count(column=next(iter(quantiles_by_column(query))))
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Bound a unit's groups, and its rows in each group.
+        """The layout `counted` with limits on a unit's groups, and on its rows in each group.
 
-        Raises LayoutError if no limit does.
+        Raises LayoutError if the spec sets no such limits, or for too many groups times candidates.
         """
         _check_counts(counted)
         if counted.by_row:

@@ -80,7 +80,10 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
 
 
 def _list_alike(ways: LeastSquares) -> list[Alike]:
-    """For each sum: its distinct absolute weights, the largest first, with their repetitions."""
+    """For each sum: the distinct sizes of its noise's weights, largest first, with their counts.
+
+    Weights of 0 are left out. The others are rounded to `_DIGITS` digits.
+    """
     sums: list[Alike] = []
     for weights in ways.of_noise:
         alike = Counter(float(f"{weight:.{_DIGITS}g}") for weight in np.abs(weights[weights != 0]))

@@ -123,7 +123,10 @@ class Casts:
         return self.as_day(column).cast("string")
 
     def as_day(self, column: Any) -> Any:
-        """The day of a date or timestamp; NULL if engines would write the day differently."""
+        """The day of a date or timestamp; NULL outside the years 1 to 9999.
+
+        Engines write other days as different texts.
+        """
         f, column = self._f, column.cast("date")
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
         return f.when(column.between(first, last), column)
