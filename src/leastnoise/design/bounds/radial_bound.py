@@ -361,7 +361,7 @@ class _Moved:
     def _chance_missed(self) -> Floats:
         """For each cell and level, the T with F(T) = P(|rU + v| < A_l(s)).
 
-        r = s + h is the end of the cell, and F the F of `Tail`. A negative T becomes 0: there F is 0.
+        r = s + h is the end of the cell. F is the F of `Tail`. It is 0 for T < 0, which becomes 0.
         """
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)
