@@ -1,8 +1,9 @@
 """The least noise in the shape of a body for a budget: K-norm, staircase or two-sided.
 
 This noise is purely private: its largest privacy loss is ε, and δ is left unspent. The search is
-over γ for staircases in a gauge, and over the core for two-sided laws. (The truncated staircase at
-the end of this module spends δ.)
+over γ for staircases in a gauge, and over the core for two-sided laws. Searches are in floats, so
+they find the γ or core of least expected error approximately. (The truncated staircase at the end
+of this module spends δ.)
 
 Notation: K is the body, D is its dimension, and N is its gauge: N(x) is the least t >= 0 with x ∈
 tK. γ is the end of a staircase's first step, and R the radius at which a truncated staircase ends.
@@ -67,33 +68,43 @@ def k_norm(question: Question) -> KNorm:
 
 
 def k_staircase(question: Question) -> KStaircase:
-    """The staircase in N whose γ has the least expected error, or is set by `question.fixed`."""
+    """The staircase in N for the budget's ε, at the γ of least expected error.
+
+    `question.fixed` may set γ. Raises NotApplicable for ε = 0, and as `law_with_loss`.
+    """
     return law_with_loss(KStaircase, question, pure_epsilon(KStaircase, question))
 
 
 def two_sided_staircase(question: Question) -> TwoSidedStaircase:
-    """The staircase in P and Q whose core has the least expected error, or is set by `fixed`."""
+    """The staircase in P and Q for the budget's ε, at the core of least expected error.
+
+    `question.fixed` may set the core. Raises NotApplicable for ε = 0, and as `law_with_loss`.
+    """
     return law_with_loss(TwoSidedStaircase, question, pure_epsilon(TwoSidedStaircase, question))
 
 
 def two_sided_laplace(question: Question) -> TwoSidedLaplace:
-    """The smooth law in P and Q whose core has the least expected error, or is set by `fixed`."""
+    """The smooth law in P and Q for the budget's ε, at the core of least expected error.
+
+    `question.fixed` may set the core. Raises NotApplicable for ε = 0, and as `law_with_loss`.
+    """
     return law_with_loss(TwoSidedLaplace, question, pure_epsilon(TwoSidedLaplace, question))
 
 
 def pure_epsilon(family: type[VectorNoise], question: Question) -> Fraction:
-    """The budget's ε, the largest loss of one release; raises NotApplicable if it is 0."""
+    """The budget's ε, which a purely private `family` spends; raises NotApplicable if it is 0."""
     if not question.budget.epsilon:
         raise NotApplicable(family=family.name, why="it is purely private, so it needs epsilon > 0")
     return question.budget.epsilon
 
 
 def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
-    """The law of `family` with the largest privacy loss `largest`, at its best γ or core.
+    """The law of `family` with the largest privacy loss `largest`, at its best γ or core (if any).
 
     The γ or core has the least expected error, unless `question.fixed` sets it. Raises
     NotApplicable if the family doesn't serve the sensitivity, or if another family is the same law
-    on this body.
+    on this body. It is also raised if the law's steps are too short, or if `fixed` sets another
+    parameter.
     """
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
@@ -130,9 +141,10 @@ def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) 
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
-    """Raise NotApplicable if the steps are so short that sums over them are long.
+    """Raise NotApplicable if the law's steps are so short that sums over them take too long.
 
-    Nothing is lost, since the law without steps has about the same error.
+    Nothing is lost, since the law without steps has about the same error. `decay` is the law's
+    largest privacy loss.
     """
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
@@ -144,9 +156,9 @@ def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> 
 
 
 def _refuse_known(family: type[VectorNoise], form: Any) -> None:
-    """Raise NotApplicable if another family is the same law on the body `form`.
+    """Raise NotApplicable if another family is known to be the same law on the body `form`.
 
-    So a comparison lists each law only once.
+    So a comparison doesn't list this law twice.
     """
     known = None
     if family is KNorm:
@@ -165,7 +177,7 @@ def _round_shape(shape: float) -> Fraction:
 
 
 def _smallest_shape(dimension: int, epsilon: float) -> float:
-    """The smallest γ or core to try: an eighth of e^(−ε/(D + 2)).
+    """The smallest γ or core to try: an eighth of e^(−ε/(D + 2)), but at least 1e-100.
 
     For a large ε the best value is about e^(−ε/(D + 2)). There the mass within the first step and
     the mass e^(−ε) beyond it contribute the same to the mean square.
@@ -185,7 +197,7 @@ def _gammas(dimension: int, epsilon: float) -> list[float]:
 
 
 def _cores(dimension: int, epsilon: float) -> list[float]:
-    """Starting points for the core, around 0.3·D/ε + 0.1.
+    """Starting points for the core of a two-sided staircase, around 0.3·D/ε + 0.1.
 
     The best cores of counts lie there (theory/bodies.md §3).
     """
@@ -195,7 +207,10 @@ def _cores(dimension: int, epsilon: float) -> list[float]:
 
 
 def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
-    """Starting points as in `_cores`, but in units of 1/ε, the scale of a law without steps."""
+    """Starting points for the core of the smooth two-sided law, around 0.3·D.
+
+    The core is in units of the law's scale 1/ε, so they don't depend on ε.
+    """
     del epsilon
     return _grid_between(0.3 * dimension / 64, 0.3 * dimension * 16)
 
@@ -237,12 +252,13 @@ _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 
 
 def several(task: SeveralReleases) -> VectorNoise:
-    """The law of one of several releases, with the largest ε₀ at which all together meet δ.
+    """The law of one of several releases, with about the largest ε₀ at which all together meet δ.
 
-    ε₀ is the largest privacy loss of one release, and k = `question.compositions` their number. The
-    bound on the δ of all releases is proved. ε₀ = ε/k is always possible, as losses add up. If each
-    release is of a random sample, a larger ε₀ is possible, which sampling reduces to ε/k. At δ = 0,
-    this ε₀ is the largest. Raises NotApplicable for laws that are not purely private.
+    ε₀ is the largest privacy loss of one release, and k = `question.compositions` their number. A
+    proved bound on the δ of all releases decides. ε₀ = ε/k always meets the budget, as losses add
+    up. If each release is of a random sample, a larger ε₀ does, which sampling reduces to ε/k. At δ
+    = 0 this ε₀ is the largest. Raises NotApplicable for laws that are not purely private, for ε =
+    0, and as `law_with_loss`.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -281,9 +297,12 @@ def search(question: Question) -> TruncatedKStaircase:
     """The truncated staircase of least expected error: decay ε, the best γ, the smallest radius.
 
     The user may set gamma (`question.fixed`). If the radius or another decay is set, both radius
-    and gamma must be set, and the scale is the smallest that meets the budget. Raises NotApplicable
-    if another family has the same law, if `k-staircase` has the same error to 1e-4, and for radii
-    beyond 20,000. Raises InvalidArgument if a parameter is missing.
+    and gamma must be set, and the scale is the smallest that meets the budget. Raises
+    InvalidArgument if one of them is missing.
+
+    Raises NotApplicable if the hull of the shifts is unknown, or a ball (there the law is
+    `spherical-staircase`), and for more than 20,000 steps. If no parameter is set, it is also
+    raised unless the error is more than 1e-4 (relative) below the error of `k-staircase`.
     """
     body = _body(question)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}

@@ -6,10 +6,10 @@ curve (theory/bodies.md §1):
 
 - k-norm: Laplace's curve 1 − e^(−(ε₀ − ε)/2) (Theorem 1); for counts with signs the largest of the
   curves of the corners, which is exact (Theorem 2);
-- staircases, where all losses are −ε₀, 0 or ε₀: p·(1 − e^(ε − ε₀)) with p = P(loss = ε₀). p is at
-  most its value for randomised response, e^ε₀/(1 + e^ε₀), and for a staircase in a gauge also at
-  most TV/(1 − e^(−ε₀));
-- all others: the curve of randomised response.
+- all other purely private laws: p·(1 − e^(ε − ε₀)), the curve of randomised response, with p =
+  e^ε₀/(1 + e^ε₀);
+- a staircase in a gauge at scale 1, where all losses are −ε₀, 0 or ε₀: the same with p = P(loss =
+  ε₀), which is also at most TV/(1 − e^(−ε₀)).
 
 Notation: X is the noise, s is a shift that it hides, and TV is the total variation distance of X
 and X + s. K is the body, D is its dimension, and N is its gauge: N(x) is the least t >= 0 with x ∈
@@ -59,12 +59,12 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
 
 
 def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose the probability that a coordinate of K-norm noise on a box exceeds t >= 0.
+    """Enclose the probability that one coordinate of K-norm noise on a box exceeds t >= 0.
 
     Here q is the number of coordinates, b the bound of this coordinate, and c = t/(b·scale). With
-    Q(m, c) = e^(−c) Σ_(j<m) c^j/j!, the probability is half of Q(q, c) − (c/q)·Q(q − 1, c). This is
-    e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose terms are positive. Raises NotApplicable for other bodies
-    and for t < 0.
+    Q(m, c) = e^(−c) Σ_(j<m) c^j/j!, the probability is half of Q(q, c) − (c/q)·Q(q − 1, c). This
+    difference is e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose terms are positive. Raises NotApplicable
+    for other bodies and for t < 0.
     """
     if not (isinstance(noise.body, Box) and t >= 0):
         raise NotApplicable(
@@ -80,11 +80,11 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 
 
 def largest_loss_probability(noise: VectorNoise) -> arb:
-    """Enclose an upper bound on the probability that the privacy loss is ε₀.
+    """Enclose an upper bound on the probability that the privacy loss is ε₀, for all hidden shifts.
 
-    The bound is the probability for randomised response, whose curve no ε₀-DP law exceeds. For a
-    staircase in a gauge of scale 1, the total variation gives another bound, and the smaller bound
-    counts.
+    The bound is e^ε₀/(1 + e^ε₀), the probability for randomised response: no ε₀-DP law exceeds its
+    curve. For a staircase in a gauge at scale 1, the total variation gives another bound. Then the
+    smaller bound counts.
     """
     largest = ball(_check_pure(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())
@@ -96,9 +96,9 @@ def largest_loss_probability(noise: VectorNoise) -> arb:
 def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
     """True only if the family's proof encloses δ(ε) itself for the shifts of `sensitivity`.
 
-    K-norm noise on a box or on counts has the proved curve as its δ(ε), for a shift to a corner of
-    its body. So the hull of the shifts has to be the whole body. The same holds for a truncated
-    staircase on a box.
+    The δ(ε) of K-norm noise on a box, or on the counts of `counting_queries`, is the proved curve,
+    for a shift to a corner of the body. So the hull of the shifts has to be the whole body. The
+    same holds for a truncated staircase on a box.
     """
     if isinstance(noise, TruncatedKStaircase):
         boxed = isinstance(noise.body, Box)
@@ -109,10 +109,10 @@ def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
 
 
 def lower_profile(noise: VectorNoise) -> Profile | None:
-    """The curve ε ↦ δ(ε), ε >= 0, of one shift of K-norm noise; None for other noise.
+    """The proved curve ε ↦ δ(ε), ε >= 0, of one shift of K-norm noise; None for other noise.
 
-    The shift is the same at every ε, so that composing the curve gives a lower bound. The curve is
-    exact only if `attained` is True.
+    The shift is the same at every ε. So if `attained` is True, the curve is exact, and composing it
+    gives a lower bound. Otherwise the curve is only an upper bound.
     """
     if not isinstance(noise, KNorm):
         return None
@@ -191,7 +191,7 @@ _MOST_WAVES = 64
 
 @lru_cache(maxsize=64)
 def _total_variation(noise: KStaircase, bits: int) -> arb:
-    """Enclose an upper bound on the total variation TV between X and X + s, at `bits` bits.
+    """Enclose an upper bound on the total variation TV of X and X + s at scale 1, at `bits` bits.
 
     For all hidden shifts s, TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, where both sums are
     over k >= 0. Equality holds if s is a corner of a box.

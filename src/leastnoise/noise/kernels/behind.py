@@ -1,9 +1,10 @@
 """Reasons why no law of Gaussian kernels has less than a given loss, from δ at one or two shifts.
 
-δ at a single shift is a lower bound on δ, and a law with less loss has narrower kernels, which leak
-more. So it takes little time to show that a search and a proof, which take seconds, would find no
-smaller loss. For several releases only the proof takes seconds, and the search in floats shows if
-the proof is worth its time.
+A loss here is an expected error, measured by `question.loss`. δ at a single shift is a lower bound
+on δ, and a law with less loss has narrower kernels, which leak more. So it takes little time to
+show that a search and a proof, which take seconds, would find no smaller loss. For several releases
+only the proof takes seconds, and the search in floats shows if the proof is worth its time. All
+figures are in floats, and no guarantee rests on them.
 
 Notation: σ is the standard deviation of a kernel. The centres of neighbouring kernels are 1 apart,
 which is the sensitivity.
@@ -41,7 +42,10 @@ def why_kernels_behind(question: Question, loss: float) -> str | None:
 
 
 def _why_all_behind(question: Question, loss: float) -> str | None:
-    """The reason why no Gaussian mixture or quasi-Gaussian law has less than `loss`, or None."""
+    """The reason why no Gaussian mixture or quasi-Gaussian law has less than `loss`, or None.
+
+    None if such a law may have less, and for samples, for δ = 0, and for ε = 0 or above 600.
+    """
     if question.sampling_rate != 1 or not question.budget.delta:
         return None
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
@@ -77,7 +81,8 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
 def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: float) -> str | None:
     """The reason why no law of `family` has less than `loss` for several releases, or None.
 
-    The smallest loss is searched in floats. In seven settings it was within a thousandth of the
+    None if such a law may have less, and for one release, for samples, and for δ = 0 or ε = 0. The
+    smallest loss is searched in floats. In seven settings it was within a thousandth of the
     smallest proved loss.
     """
     several = question.compositions > 1 and question.sampling_rate == 1
@@ -97,7 +102,7 @@ def _gaussian_has_less(question: Question, loss: float) -> bool:
 
 
 def _gaussian_sigma(question: Question) -> float:
-    """The smallest σ of Gaussian noise, which is a mixture of one kernel."""
+    """The smallest σ of Gaussian noise for all releases; it is a mixture of one kernel."""
     return float(common_fit.gaussian(1, question.budget)) * math.sqrt(question.compositions)
 
 

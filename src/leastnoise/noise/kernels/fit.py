@@ -36,7 +36,7 @@ _AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of
 
 
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
-    """Raise NotApplicable if no law with these modes can be proved for the budget.
+    """Raise NotApplicable if the proof for a law with these modes would take too long.
 
     It is called before a search. It tests a law whose kernels are about as narrow as the budget
     allows.
@@ -58,10 +58,11 @@ def least_scale(
 ) -> Fraction:
     """The smallest σ at which H is at most the budget's δ at all shifts up to 1.
 
-    `law_with(σ)` is the law in units of σ; its H decreases in σ. The search starts at a σ that is
-    too small, and follows the highest peak of H to the σ where it meets the budget's δ. If another
-    peak is higher there, it follows that peak, and so on. `guess` is the start if H at the longest
-    shift is below δ for every σ. Raises Refused if no σ is found.
+    H is computed in floats, so nothing is proved. `law_with(σ)` is the law in units of σ; its H
+    decreases in σ. The search starts at a σ that is too small, and follows the highest peak of H to
+    the σ where it meets the budget's δ. If another peak is higher there, it follows that peak, and
+    so on. `guess` is the start if H at the longest shift is below δ for every σ. Raises Refused if
+    no σ is found.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
@@ -97,7 +98,7 @@ def _widen_slightly(log_ratio: float) -> Fraction:
 
 
 def narrowest_sigma(epsilon: Fraction) -> float:
-    """The approximate smallest σ that meets the budget if a shorter shift is the worst.
+    """The approximate smallest σ that meets the budget if the worst shift isn't the longest.
 
     The formula is fitted by eye.
     """
@@ -131,7 +132,10 @@ class _Problem:
         return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
 
     def root_of_end(self) -> float | None:
-        """The ln(1/σ) at which H at the longest shift equals δ; None if it is below δ for all σ."""
+        """The ln(1/σ) at which H at the longest shift equals δ.
+
+        None if H is at most δ even for kernels so narrow that they don't overlap.
+        """
 
         def over(log_ratio: float) -> float:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
@@ -147,8 +151,8 @@ class _Problem:
 
         The peak is the highest of the `peaks` at ln(1/σ) = `start`, where H exceeds δ. The search
         takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends where an
-        island of {L > 0} ends (L as in `profile.crossings`). The island's area is quadratic in the
-        distance from there.
+        island of {L > 0} ends, in the plane of outputs and shifts. L is the privacy loss minus ε.
+        The island's area is quadratic in the distance from its end.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -214,10 +218,11 @@ class _PeakPosition:
 
 
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
-    """The law with kernels wider by `factor` at the same centres; its δ is smaller.
+    """The law with kernels wider by `factor` at the same centres.
 
-    In contrast, `scaled` increases the spacing, too. Then H might stay too large at a shorter
-    shift.
+    The δ of a wider mixture is smaller, since it is the law plus an independent Gaussian. For a
+    quasi-Gaussian law this isn't proved. In contrast, `scaled` increases the spacing, too. Then H
+    might stay too large at a shorter shift.
     """
     return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
 
@@ -234,9 +239,10 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
 
     The question's `fixed` may set modes and decay. For fixed modes, a larger σ leaks less (see
     `GaussianMixture`), so the smallest private σ is found by a root search. The search for K starts
-    where the outermost component has a weight below δ, since σ can't be small with fewer modes.
-    From there K goes up and down while the loss falls, up to MOST_MODES. If more modes might help,
-    `limit_of` reports that. Raises InvalidArgument for a fixed spacing.
+    where the outermost component has a weight of at most δ, since σ can't be small with fewer
+    modes. From there K goes up and down while the loss falls, up to MOST_MODES. If more modes might
+    help, `limit_of` reports that. Raises InvalidArgument for a fixed spacing, and NotApplicable if
+    the proof would take too long.
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(
@@ -299,7 +305,7 @@ class _Mixtures:
     def modes(self) -> list[int]:
         """The numbers of modes to try, the best of which is the result of the search.
 
-        They go up from a start, and then down from it, while the loss falls.
+        They are 0 and 1, and then they go up from a start, and down from it, while the loss falls.
         """
         start = _sufficient_modes(self.decay, self.question)
         candidates = [0, 1, start]
@@ -331,8 +337,9 @@ class _Mixtures:
 def quasi_gaussian_search(question: Question) -> QuasiGaussian:
     """The quasi-Gaussian law with spacing 1, decay ε and the smallest σ that meets the budget.
 
-    The question's `fixed` may set decay. The σ of Theorem 4.2 is sufficient but 32 % larger at ε =
-    2, δ = 0.25 (experiments/liu2026/theorem.py). Raises InvalidArgument for a fixed spacing.
+    The question's `fixed` may set decay. The σ of Theorem 4.2 (Liu et al. 2026) is sufficient, but
+    32 % larger at ε = 2, δ = 0.25 (experiments/liu2026/theorem.py). Raises InvalidArgument for a
+    fixed spacing, and NotApplicable if the proof would take too long.
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(

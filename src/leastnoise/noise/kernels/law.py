@@ -160,8 +160,8 @@ class QuasiGaussian(KernelNoise):
     """Quasi-Gaussian noise: a Gaussian about 0 and, on each side, a Gaussian that is cut off at 0.
 
     The density at x is proportional to e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²). It has a kink
-    at 0. The worst shift need not be the longest. The law is never purely private. Unlike a mixture
-    of Gaussians, it has no zCDP or GDP guarantee.
+    at 0. The worst shift need not be the longest. The law is never purely private. Unlike for a
+    mixture of Gaussians, no zCDP or GDP guarantee is known for it here.
 
     Args:
         scale: σ > 0, the standard deviation of each kernel.
@@ -179,7 +179,6 @@ class QuasiGaussian(KernelNoise):
         >>> law = QuasiGaussian(scale="0.5", spacing=1, decay=1)
         >>> round(law.mean_abs, 12), round(law.variance, 12)
         (0.661903025276, 0.679827646524)
-
     """
 
     name: ClassVar[str] = "quasi-gaussian"

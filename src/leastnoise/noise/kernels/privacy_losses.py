@@ -1,20 +1,20 @@
 """Losses on a lattice for sums of Gaussian kernels, whose worst shift may change with ε.
 
 Notation (as in `proof`): lengths are in units of σ, the width of a kernel. f is the density, w the
-step of the table of f, φ a shift, and α = e^ε. H(φ) is the hockey-stick divergence
-∫ max(0, f(y + φ) − αf(y)) dy, which is δ(ε) of this shift. P is the law of density f(y + φ), and Q
-the law of density f(y). An item is the interval of y between two points of the table.
+step of the table of f, φ a shift, and α = e^ε. H(φ) is the hockey-stick divergence ∫ max(0, f(y +
+φ) − αf(y)) dy, which is δ(ε) of this shift. P is the law of density f(y + φ), and Q the law of
+density f(y). An item is the interval of y between two points of the table.
 
 On an item f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So
 the positive part of f(y + φ) − αf(y) is at most the sum of max(0, p_k − αq_k)B_k, and ∫B_k is a
 sixth of the item. Hence H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's
-width. Their sums are computed once. The two densities follow from the atoms by noise that is
-narrower than an item, so the bound is tight.
+width. Their sums are computed once. The bound is tight: P and Q are the laws of the atoms after
+noise that is narrower than an item.
 
-Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once: f(y + φ) > αf(y)
-is possible only on the items with the largest losses. The supremum over the shifts is the profile
-of a pair that dominates all of them (theory/accounting.md §1 E). The lower bound uses a single
-shift, and merges its outputs.
+Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once. There f(y + φ) >
+αf(y) is possible only on the items with the largest losses. The supremum over the shifts is the
+profile of a pair that dominates all of them (theory/accounting.md §1 E). The lower bound uses a
+single shift, and merges its outputs.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ _FARTHEST = 1024  # largest distance from 0 to the outermost kernel, in σ
 
 
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """A law of losses at −size·step … size·step whose δ is at least the δ of `noise`, at every ε.
+    """A law of losses on a lattice whose δ is at least the δ of `noise`, at every ε.
 
-    Raises NotApplicable if shifts or kernels are too far apart.
+    The losses are −size·step … size·step, and the bound holds for all shifts up to `shift`. Raises
+    NotApplicable if shifts or kernels are too far apart.
     """
     epsilons = [step * i for i in range(size + 1)]
     with precision(BITS):
@@ -115,7 +116,11 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table of the density f(y + φ) that covers all of its mass, except for 1e-38."""
+    """A table of f for all outputs y with f(y + φ) > f(y), for shifts φ up to `longest`.
+
+    Right of the last kernel f decreases, so the table ends there, or `beyond` σ further right.
+    Kernels are cut off so far from their centres that the rest is negligible.
+    """
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 
@@ -146,7 +151,7 @@ class ShiftLosses:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _LossCell:
-    """An interval of shifts between two evaluated shifts, and a `bound` on H in it for each ε."""
+    """The shifts between two evaluated shifts, with a `bound` on H there for each α of an array."""
 
     left: ShiftLosses
     right: ShiftLosses
@@ -241,7 +246,10 @@ class Shifts:
         return max(self._first, key=lambda look: float(look.above(alphas).sum())).shift
 
     def reach(self) -> Fraction | None:
-        """A loss that, used as ε, makes H negligible; None if no loss up to LONGEST_LOSS does."""
+        """A loss that, used as ε, makes H negligible at the shifts of `_first`.
+
+        None if no loss up to LONGEST_LOSS does.
+        """
         grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
         bounds = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
         nothing = 2.0**-110  # losses at which H is smaller are moved to infinity
@@ -268,7 +276,7 @@ class Shifts:
         )
 
     def _cell(self, left: ShiftLosses, right: ShiftLosses, alphas: Floats) -> _LossCell:
-        """Bound H between two shifts for each α in `alphas`; they are at most w apart."""
+        """Bound H for each α in `alphas`, at all shifts between two that are at most w apart."""
         width = float(right.shift - left.shift) * (1 + 1e-9)
         at_left, at_right = left.above(alphas), right.above(alphas)
         rise, sag = np.abs(at_left - at_right), self.bend(left, right, alphas) * (width**2 / 2)

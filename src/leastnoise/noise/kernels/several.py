@@ -122,7 +122,7 @@ class _KernelsProblem:
         return self.question.loss.of(law) * (1 - worth if law.decay == _SINGLE else 1)
 
     def prove_scale(self, law: KernelNoise, task: SeveralReleases) -> KernelNoise:
-        """The law with the same parameters, and the smallest σ that the proved bound allows."""
+        """The law with the same parameters, at about the smallest σ that meets the proved bound."""
 
         def gap(sigma: float) -> float:
             return task.log_delta_gap(self._law(law.decay, law.modes, sigma))
@@ -133,7 +133,10 @@ class _KernelsProblem:
         return self._law(law.decay, law.modes, _find_scale(gap, near, slope))
 
     def _decays(self) -> list[Fraction]:
-        """The candidates for the decay; the first stands for a single Gaussian."""
+        """The candidates for the decay: `_SINGLE`, for a single Gaussian, and multiples of ε/k.
+
+        If `fixed` sets the decay, it is the only candidate.
+        """
         fixed = self.question.fixed.get("decay")
         if fixed is not None:
             return [Fraction(fixed)]
@@ -148,9 +151,9 @@ class _KernelsProblem:
     def _sufficient_modes(self, decay: Fraction) -> int:
         """The number of modes at which a search starts.
 
-        It is 1 if the law is folded, the modes that `fixed` sets, if it does, and 0 for a single
-        Gaussian. Otherwise it is the smallest K whose outermost kernels have a weight of at most
-        δ/k each, or MOST_MODES.
+        It is 1 if the law is folded. If `fixed` sets the modes, it is their number. It is 0 for a
+        single Gaussian. Otherwise it is the smallest K whose outermost kernels have a weight of at
+        most δ/k each, or MOST_MODES.
         """
         if self.family.folded:
             return 1

@@ -1,8 +1,8 @@
 """Fit the cactus law to a budget: minimise the largest KL divergence over the shifts.
 
 Notation: X is the noise in sensitivities, and m the number of lattice cells in a sensitivity. p_i =
-p_{−i} is the mass of the cell around i/m. The p_i with |i| <= N are free, and fall by a constant
-ratio from there. D_k = Σ_i p_i ln(p_i/p_{i−k}) is the KL divergence under a shift by k cells. The
+p_{−i} is the mass of the cell around i/m. The p_i with |i| <= N are free; beyond N they fall by a
+constant ratio. D_k = Σ_i p_i ln(p_i/p_{i−k}) is the KL divergence under a shift by k cells. The
 price μ is the exchange rate between divergence and expected loss E|X| or E X².
 
 Minimise max_{k=1..m} D_k + μ·E loss (Alghamdi et al. 2022). The maximum must be over all shifts.
@@ -56,11 +56,11 @@ class Program:
     power: int
 
     def solve(self, *, price: float, start: Floats) -> Floats:
-        """Return the p_0 … p_N that minimise max D_k + price·E loss, within GAP of the minimum.
+        """Return p_0 … p_N that minimise max D_k + price·E loss, within GAP·max D_k of the minimum.
 
-        `start` has positive masses of any sum. They should not fall faster than the result, since a
-        step of Newton's method at most doubles a mass. Raises Refused if the method doesn't
-        converge.
+        They are the point of the central path with this duality gap. `start` has positive masses of
+        any sum. They should not fall faster than the result, since a step of Newton's method at
+        most doubles a mass. Raises Refused if the method doesn't converge.
         """
         prices = price * self.costs
         point, length = self._begin(start), 1.0
@@ -85,7 +85,10 @@ class Program:
 
     @cached_property
     def costs(self) -> Floats:
-        """The contribution of the cells i and −i to E|X|^power, per unit of p_i, for i = 0 … N."""
+        """The contribution of the cells i and −i to E|X|^power, per unit of p_i, for i = 0 … N.
+
+        The last entry includes the tail.
+        """
         h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
         i: Floats = np.arange(n + 1, dtype=np.float64)
         beyond = r / (1 - r)  # E j under the tail's law of j = i − N; the next line is E j²
@@ -100,7 +103,10 @@ class Program:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], ...]:
-        """The terms (i, k) of all D_k, as arrays of i > k/2, of |i − k| <= N, and of k − 1."""
+        """The pairs (i, k) of all terms in all D_k with i > k/2 and |i − k| <= N.
+
+        Returns three arrays: i, |i − k| and k − 1.
+        """
         shifts = range(1, self.cells + 1)
         indices = [np.arange(k // 2 + 1, self.reach + k + 1) for k in shifts]
         others = [np.abs(index - k) for index, k in zip(indices, shifts, strict=True)]
@@ -172,7 +178,7 @@ class Program:
         )
 
     def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
-        """Return the second derivative Σ_k λ_k D_k'', without the row and column of p_0.
+        """Return the second derivative Σ_k λ_k D_k'' in the relative steps d_1, …, d_N.
 
         Only the diagonal and the bands below it are returned, in an array of shape (m + 1, N).
         """
@@ -220,7 +226,7 @@ class _LatticePoint:
     def gap(self) -> float:
         """The duality gap Σ_k λ_k s_k.
 
-        A feasible point's objective exceeds the minimum by at most this gap.
+        Where `residual` and `broken` are 0, the objective exceeds the minimum by at most this gap.
         """
         return float(self.multipliers @ self.slack)
 
@@ -275,9 +281,9 @@ def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
     """Return Newton's step towards a point where all products λ_k s_k are `target`.
 
     Let H be the Laplacian, G the slopes, w the shares, and d the relative steps d_i of the masses.
-    H d + Gᵀdλ + w dν = −residual is solved for all d_i − d_0, as linear functions of (dλ, dν). H
-    vanishes in the sum of its rows, which is the equation for d_0. The other unknowns solve the
-    small system that remains.
+    H d + Gᵀdλ + w dν = −residual is solved for all d_i − d_0, as linear functions of (dλ, dν). The
+    rows of H sum to 0, so the sum of these equations contains only dλ and dν. With it and the
+    equations of the constraints, a small system gives dλ, dν, d_0 and the step of z.
     """
     from scipy.linalg import cho_solve_banded, cholesky_banded  # noqa: PLC0415  (0.2 s)
 

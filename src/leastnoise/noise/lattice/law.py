@@ -55,8 +55,9 @@ _MASSES = takes(_checked_masses)
 class Lattice:
     """A symmetric law of K/cells, for an integer K with P(K = k) = masses[|k|]/total.
 
-    Raises InvalidArgument unless cells is a whole number >= 1, and the masses are whole numbers >=
-    0 with masses[0] > 0.
+    The probability is 0 for k beyond the last mass. Raises InvalidArgument unless cells is a whole
+    number from 1 to 50,000. It is also raised unless there are 1 to 50,000 masses, whole numbers >=
+    0 of at most 20,000 bits, with masses[0] > 0.
 
     >>> Lattice(cells=2, masses=(2, 1)).total
     4
@@ -142,10 +143,10 @@ class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] -
 class Cactus(LatticeStepNoise):
     """Cactus noise X = scale·(K + U)/cells, where P(K = k) ∝ masses[|k|].
 
-    U is uniform on (−½, ½), so the density has steps of equal width. Calibration takes the masses
-    that minimise the largest KL divergence over shifts of at most `scale` under a bound on the
-    expected loss. The proof of privacy holds for any masses. If the bound on the loss is small, the
-    density has a spike at every multiple of the scale, hence the name.
+    U is uniform on (−½, ½), so the density has steps of equal width. Calibration takes masses that
+    about minimise the largest KL divergence over shifts of at most `scale`, under a bound on the
+    expected error. The proof of privacy holds for any masses. If the bound on the error is small,
+    the density has a spike at every multiple of the scale, hence the name.
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
@@ -225,8 +226,9 @@ class Optimal(LatticeStepNoise):
     """Optimal noise X = scale·(K + U)/cells, where P(K = k) ∝ masses[|k|].
 
     U is uniform on (−½, ½), so the density has steps of equal width. At a lattice shift
-    j·scale/cells, δ(ε) is a finite sum. Between lattice shifts it is linear in the shift. `design`
-    chooses the masses.
+    j·scale/cells, δ(ε) is a finite sum. Between lattice shifts it is linear in the shift.
+    `leastnoise.design` chooses the masses, so that the error is the least possible up to a proved
+    gap.
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.

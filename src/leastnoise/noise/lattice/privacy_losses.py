@@ -1,11 +1,11 @@
-"""Privacy losses, on a lattice, of laws with whole-number weights; their worst shift varies with ε.
+"""Privacy losses of noise on a lattice with whole-number weights, put on a lattice of losses.
 
-Notation: p_k is the probability of the lattice point k, and q_k = p_(k−j) its probability after a
-shift by j cells. P and Q are the laws with these probabilities. H_j(ε) = Σ_k (p_k − α q_k)₊, with α
-= e^ε, is δ(ε) under this shift. A shift that is no multiple of a cell is a mixture of two such
-shifts (theory/noise.md §4). The supremum of H over all shifts is the profile of a pair that
-dominates the pairs of all shifts. So its chords may be composed (theory/accounting.md §1 E). The
-lower bound takes a single shift and merges its outputs.
+The worst shift may vary with ε. Notation: p_k is the probability of the lattice point k, and q_k =
+p_(k−j) its probability after a shift by j cells. P and Q are the laws with these probabilities.
+H_j(ε) = Σ_k (p_k − α q_k)₊, with α = e^ε, is δ(ε) under this shift. A shift that is no multiple of
+a cell is a mixture of two such shifts (theory/noise.md §4). The supremum of H over all shifts is
+the profile of a pair that dominates the pairs of all shifts. So its chords may be composed
+(theory/accounting.md §1 E). The lower bound takes a single shift and merges its outputs.
 
 All numbers are floats. Each probability lies between two floats, `low` and `high`, and the sum of n
 positive floats has a relative error of at most n·2^-53.
@@ -51,7 +51,8 @@ _Shift = tuple[tuple[Fraction, int], ...]
 def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """A law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ.
 
-    Raises NotApplicable if the lattice has too many points and shifts.
+    The bound holds at every ε, for all shifts up to `shift`. Raises NotApplicable if the lattice
+    has too many points and shifts.
     """
     law = _law(noise)
     epsilons = [step * i for i in range(size + 1)]
@@ -63,9 +64,9 @@ def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> Lo
 
 
 def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
-    """Atoms whose δ is a lower bound on the noise's δ at one shift.
+    """Atoms whose δ is a lower bound on the noise's δ at one shift, for every ε.
 
-    The shift is the one with the largest area under δ(ε). The bound holds for any shift and for any
+    The chosen shift has the largest area under δ(ε). The bound holds for any shift and for any
     merging of outputs.
     """
     law = _law(noise)
@@ -86,7 +87,7 @@ def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     """The loss above which finite losses have negligible mass.
 
     Any value gives valid bounds. The search is precise, because the bounds are best if the largest
-    loss is a lattice point.
+    loss is a point of the lattice of losses.
     """
     law, every = _law(noise), shifts(noise, shift)
     grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LONGEST_LOSS, _POINTS)])
@@ -136,7 +137,7 @@ class _FloatLaw:
     high: NDArray[np.float64]
 
     def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds after a shift by `cells` to the right, for the same points k."""
+        """Return the bounds for the law shifted to the right by `cells`, for the same points k."""
         if cells == 0:
             return self.low, self.high
         low, high = np.zeros_like(self.low), np.zeros_like(self.high)

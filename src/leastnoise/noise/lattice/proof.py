@@ -59,7 +59,10 @@ def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) 
 
 
 def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose the probability that the noise exceeds t, a quotient of whole numbers."""
+    """Enclose the probability that the noise exceeds t.
+
+    The probability is a quotient of whole numbers.
+    """
     del coordinate
     first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
     law = noise.lattice
@@ -101,7 +104,7 @@ class _LatticeLaw:
         return (ball(low) / self._total).union(ball(high) / self._total)
 
     def largest(self, shifts: Iterable[int]) -> arb:
-        """Enclose the largest δ(ε) over `shifts`, which are in lattice steps and rise."""
+        """Enclose the largest δ(ε) over `shifts`, which are in lattice steps and ascend."""
         largest = arb(0)
         for shift in shifts:
             largest = largest.max(self.at(shift))
@@ -113,9 +116,9 @@ class _LatticeLaw:
         """The indices k − shift >= 0 of the points k where 2^b a_k > C⁻ a_{k−shift} is possible.
 
         A whole number of n bits whose leading 30 bits are t lies between t·2^(n−30) and (t +
-        1)·2^(n−30). Let n, n′ and f be the bits of a_k, a_{k−shift} and C⁻, and t, t′ and c their
-        leading bits. Then a_k < (t + 1)·2^(n−30), and C⁻ a_{k−shift} >= t′c·2^(n′+f−60). Here t + 1
-        <= 2^30, and t′c >= 2^58 unless a_{k−shift} is 0.
+        1)·2^(n−30). Let n, n′ and f be the numbers of bits of a_k, a_{k−shift} and C⁻, and t, t′
+        and c their leading 30 bits. Then a_k < (t + 1)·2^(n−30), and C⁻ a_{k−shift} >=
+        t′c·2^(n′+f−60). Here t + 1 <= 2^30, and t′c >= 2^58 unless a_{k−shift} is 0.
         """
         kept = len(self._weights) - shift
         lengths, tops = self._lengths[shift:], self._tops[shift:]

@@ -17,7 +17,8 @@ def cactus_several(task: SeveralReleases) -> Cactus:
 
     It has the masses of the law for one release at (ε', δ'), with δ' = δ/(2kq) for k samples at the
     rate q. Here ε' is the ε at δ' of one release of the Gaussian noise for all releases. So the
-    density falls about as fast as this Gaussian. Raises the errors of `search`.
+    density falls about as fast as this Gaussian. This law is scaled by the smallest factor at which
+    all releases are private. Raises the errors of `search`.
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
@@ -29,9 +30,9 @@ def cactus_several(task: SeveralReleases) -> Cactus:
 def discrete_staircase_several(task: SeveralReleases) -> Noise:
     """The discrete staircase for k releases and a δ > 0.
 
-    Its scale is fixed, so every tried budget needs a design of its own. The loss of one release is
-    at most ε' except with a small probability, and ε' is searched between ε/k and ε/√k. Raises the
-    errors of the linear program that designs the masses.
+    Its scale is fixed, so every tried budget of one release needs a design of its own. The loss of
+    one release is at most ε', except with a small probability. The search for ε' starts between ε/k
+    and ε/√k. Raises the errors of the linear program that designs the masses.
     """
     # The δ of one release as a part of δ/k; nearly all of δ/k is best if losses just add up.
     shares = (Fraction(1, 2), Fraction(63, 64))

@@ -2,6 +2,7 @@
 
 Notation: d is the dimension, and α and p the shape of a generalized gamma law, whose radius in
 scales has the density ∝ r^α e^(−r^p). For the l2 mechanism, σ is the scale. The worst shift is 1.
+The loss of a law is its expected error, `question.loss`.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ _LogDelta = Callable[..., float]
 def generalized_gamma_search(question: Question) -> GeneralizedGamma:
     """Find the generalized gamma law of least loss, at the smallest scale that meets the budget.
 
-    The question's `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100. It is also
-    raised for a δ so close to 1 that the margin for the proof would be more than 1e-5 of the scale.
+    The question's `fixed` may set alpha or p or both. The scale includes a margin of less than 1e-5
+    for the proof. Raises NotApplicable for ε > 100, and for a δ so close to 1 that the margin would
+    be larger. Raises Refused if parameters in `fixed` need a scale that overflows a float.
     """
     check_epsilon(question.budget)
     return _least(question.dimension, question.budget, question.loss, fixed_of(question))
@@ -267,9 +269,9 @@ def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
     Let k be the number of releases. The smallest scale is the root of a proved bound on δ, from the
-    moment generating function of the loss. It is searched in ln(1/σ − ε/k), to 1e-10, since σ = k/ε
-    is private even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of the
-    losses give another bound. Samples and δ = 0 are left to `scale_alone`.
+    moment generating function of the loss. It is searched in ln(1/σ − ε/k), to about 2e-10, since σ
+    = k/ε is private even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of
+    the losses give another bound. Samples and δ = 0 are left to `scale_alone`.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)

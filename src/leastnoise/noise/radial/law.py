@@ -46,7 +46,10 @@ _LARGEST_LOG = 600.0  # largest ln of a variance, which must be a float
 
 
 def _checked_alpha(alpha: Exact, *, name: str, record: GeneralizedGamma) -> Fraction:
-    """Return `alpha` as a Fraction; raises InvalidArgument unless −1 < alpha <= dimension − 1."""
+    """Return `alpha` as a Fraction; raises InvalidArgument if it is out of its range.
+
+    The range is −1 + 1e-6 <= alpha <= dimension − 1.
+    """
     number, largest = exact(alpha, name=name), dimension_of(record.dimension, record=record) - 1
     if number > largest:
         raise InvalidArgument(
@@ -71,9 +74,9 @@ class GeneralizedGamma(Noise):
     """Spherical generalized gamma noise: a uniform direction times a generalized gamma radius.
 
     In units of the scale the radius r has the density ∝ r^α e^(−r^p), with α = alpha. So in d
-    dimensions the noise has the density ∝ r^(α+1−d) e^(−r^p). α = d−1 is the Gaussian for p = 2 (of
-    standard deviation scale/√2) and the l2 mechanism for p = 1. α > d−1 is an error: the density
-    would vanish at 0, and the longest shift need not be the worst.
+    dimensions the noise has the density ∝ r^(α+1−d) e^(−r^p). With α = d−1 it is the Gaussian for p
+    = 2 (of standard deviation scale/√2), and the l2 mechanism for p = 1. α > d−1 is an error: the
+    density would vanish at 0, and the longest shift need not be the worst.
 
     Args:
         scale: Unit of the radius, > 0, in the query's unit.
@@ -81,6 +84,9 @@ class GeneralizedGamma(Noise):
         p: Power of the radius in the exponent, 0.2 <= p <= 50.
         dimension: Number of coordinates; at most 2,000 unless alpha = dimension − 1 and p is 1 or
             2.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range, or the variance doesn't fit a float.
 
     Source:
         Wei, Bienstock & Polychroniadou (2026); theory/noise.md §7.
@@ -118,7 +124,7 @@ class GeneralizedGamma(Noise):
 
     @property
     def is_classic(self) -> bool:
-        """True if the law is the Gaussian (p = 2) or the l2 mechanism (p = 1)."""
+        """True if the law is the Gaussian (p = 2), or the l2 mechanism or Laplace (p = 1)."""
         return self.kappa == 0 and self.p in {1, 2}
 
     @property

@@ -1,9 +1,9 @@
-"""Privacy losses of generalized gamma noise on a lattice, tighter than from δ(ε) alone.
+"""Privacy losses of generalized gamma noise on a lattice, from enclosures of both tails.
 
 Notation: lengths are in units of the scale. d is the dimension, α and p the shape, κ = d − 1 − α
 and k = (α+1)/p. r is the radius of the noise, a random number with density ∝ r^α e^(−r^p). s is the
 shift, and w the cosine of the angle between noise and shift. Z is the privacy loss. P and Q are
-probabilities under the noise and under the shifted noise.
+probabilities under the noise and under the shifted noise. λ is a factor of the scale.
 """
 
 from __future__ import annotations
@@ -135,11 +135,12 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
     """Choose the values of ε at which δ(ε) is enclosed, for a shift of `shift` scales.
 
     They are losses z that ascend from 0, MOST_LOSSES + 1 in all. Returns pairs of z and the
-    approximate ln P(Z > z). For fewer losses, take every second or fourth pair. Chords between the
-    losses add to the variance of the loss in proportion to the squares of their lengths. So half of
-    the losses are spaced by a power of the density. The density itself would be best for many
-    releases; for few releases, or a small δ, larger losses count more. The other half is spaced by
-    the logarithm of the tail, in equal steps of its root where it is large.
+    approximate ln P(Z > z). For fewer losses, take every second or fourth pair.
+
+    Chords between the losses add to the variance of the loss in proportion to the squares of their
+    lengths. So half of the losses are spaced by a power of the density of Z. The density itself
+    would be best for many releases; for few releases, or a small δ, larger losses count more. The
+    other half is spaced by the logarithm of the tail, in equal steps of its root where it is large.
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST
@@ -200,7 +201,10 @@ _SMALLEST = math.log(1e-300)
 
 
 def upper(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -> LossLattice:
-    """The law of losses at −size·step … size·step whose δ is an upper bound on the noise's δ."""
+    """A law of losses on a lattice whose δ is an upper bound on the noise's δ, at every ε.
+
+    The losses are −size·step … size·step, and the bound holds for all shifts up to `shift`.
+    """
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
         return upper_lattice(lambda epsilon: _delta(law, scales, epsilon), step, size)
@@ -221,7 +225,10 @@ def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
 
 
 def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -> LowerCells:
-    """Atoms whose δ is a lower bound on the noise's δ, from outputs merged by their loss."""
+    """Atoms whose δ is a lower bound on the noise's δ under `shift`, at every ε.
+
+    They are outputs merged by their loss.
+    """
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
         return lower_cells(
@@ -270,10 +277,11 @@ class _Tails:
 
 
 def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
-    """Return the law of scale 1, and the shift in scales, rounded up; they determine the losses.
+    """Return the law of scale 1, and the shift in scales, which determine the losses.
 
-    Rounding up is valid because a longer shift is worse at every ε. The shifts just below and just
-    above a root mostly round to the same number, so that both bounds share cached quadratures.
+    The shift is rounded up, except for classic members. This is valid because a longer shift is
+    worse at every ε. In a search for the smallest scale, the last two shifts mostly round to the
+    same number, so that they share cached quadratures.
     """
     law = GeneralizedGamma(scale=1, alpha=noise.alpha, p=noise.p, dimension=noise.dimension)
     scales = shift / noise.scale
@@ -292,8 +300,8 @@ class _Widened:
     The narrower law has scale 1, and the wider law has scale λ >= 1. A shift s/λ of the narrower
     law has the losses of a shift s of the wider law. The ratio of the wider to the narrower density
     is λ^−(α+1) e^(r^p (1 − λ^−p)), so it is at least λ^−(α+1) everywhere. It is at most e^(B (1 −
-    λ^−p)) for radii with r^p <= B, whatever B. Larger radii have a probability under the wider law,
-    `beyond`.
+    λ^−p)) for radii with r^p <= B, whatever B. The probability of larger radii under the wider law
+    is `beyond`.
     """
 
     least_ratio: arb

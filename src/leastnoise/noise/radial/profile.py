@@ -150,7 +150,8 @@ class Law:
     def log_radius(self, y: _Array) -> _Array:
         """The logarithm of the density of y = ln r, which is k ln(r^p) − r^p + ln(p/Γ(k)).
 
-        It is the logarithm at the peak minus the distance from it, so that no digits cancel.
+        It is computed as the logarithm at the peak, minus the fall from there, so that no digits
+        cancel.
         """
         k = (self.alpha + 1) / self.p
         q = self.p * y - math.log(k)
@@ -266,7 +267,8 @@ class Law:
     def most_inside(self, edge: float) -> float:
         """Return an upper bound on ln of the probability of a radius below `edge`.
 
-        It holds because the density of ln r is log-concave.
+        It is valid because the density of ln r is log-concave: below the edge the density falls at
+        least as fast as at the edge. The bound is 0 if the density doesn't fall there.
         """
         y, k = math.log(edge), (self.alpha + 1) / self.p
         slope = self.p * (k - edge**self.p)

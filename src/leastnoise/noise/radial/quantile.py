@@ -41,7 +41,8 @@ def quick_log_delta(
 ) -> float:
     """Return ln δ(ε) to about 1e-10, faster than `log_delta`.
 
-    Calls `log_delta` if the difference of the tails is less accurate.
+    δ(ε) is the difference of two tails. Calls `log_delta` if the difference is less accurate, for
+    one or too many dimensions, and for ε = 0.
     """
     if 1 < dimension <= MOST_BY_TERMS and epsilon > 0:
         law = Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)

@@ -4,11 +4,12 @@ The search is in floats. For the shape and an approximate scale it puts the priv
 lattice and convolves it. For the scale it uses the same lattice as the proof, with δ in floats. At
 the end a proof accepts or rejects the result.
 
-Notation: Z is the privacy loss of one release, P its law, k the number of releases, and α and p the
-shape of a generalized gamma law. For a number c > 0, called tilt, K(c) is the logarithm of the mean
-of e^(cZ). The tilted law has the density e^(cz−K(c)) relative to P, at the loss z. Let S be the sum
-of k independent losses of the tilted law, and Y = S − ε. Then δ(ε) of k releases is e^(kK(c)−cε)
-times the mean of e^(−cY) max(0, 1 − e^(−Y)), for any tilt.
+Notation: Z is the privacy loss of one release, and P its law. k is the number of releases, and α
+and p the shape of a generalized gamma law. The loss of a law, without "privacy", is its expected
+error. For a number c > 0, called tilt, K(c) is the logarithm of the mean of e^(cZ). The tilted law
+has the density e^(cz−K(c)) relative to P, at the loss z. Let S be the sum of k independent losses
+of the tilted law, and Y = S − ε. Then δ(ε) of k releases is e^(kK(c)−cε) times the mean of e^(−cY)
+max(0, 1 − e^(−Y)), for any tilt.
 """
 
 from __future__ import annotations
@@ -70,10 +71,11 @@ _PROOFS = 4
 
 
 def several(task: SeveralReleases) -> Noise:
-    """Return the generalized gamma law for several releases, each with a worst shift of 1; δ > 0.
+    """Return the generalized gamma law for several releases, each with a worst shift of 1.
 
-    The question's `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε >
-    100, and NotCertified if no scale is proved.
+    The budget must have δ > 0. The question's `fixed` may set alpha or p or both. Raises
+    NotApplicable for samples and for ε > 100. Raises Refused if no scale is found, or if no proof
+    succeeds (NotCertified).
     """
     question = task.question
     if question.sampling_rate != 1:
@@ -109,7 +111,8 @@ class _Task:
 def _least(task: _Task) -> GeneralizedGamma:
     """The law of least loss among Gaussian noise, l2 noise and the best shape of a search.
 
-    Raises Refused if no law is found.
+    If `fixed` sets both alpha and p, it is the law of this shape. Raises Refused if no law is
+    found.
     """
     problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
@@ -311,7 +314,7 @@ def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
 def _bin(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
     """Put the law of the loss on a lattice, with a step that suits `compositions` releases.
 
-    Each mass is split between two neighbouring points. Returns the first point, the step and
+    Each mass is split between two neighbouring points. Returns the first point, the step and the
     masses.
     """
     low, high = float(law.losses.min()), float(law.losses.max())

@@ -31,12 +31,12 @@ _MOST_DIMENSIONS = 10  # largest dimension for several releases
 
 
 def search(question: Question) -> SphericalStaircase:
-    """The spherical staircase of least loss, for a shift of 1.
+    """The spherical staircase of least expected error (`question.loss`), for a shift of 1.
 
     It has the decay ε, the best gamma in (0, 1], and the smallest radius that meets the budget. The
     question's `fixed` may set gamma. If it sets the radius or another decay, it must set both
-    radius and gamma, and the scale is the smallest that meets the budget. Raises NotApplicable if
-    the radius would be too large, InvalidArgument if a parameter is missing.
+    radius and gamma, and the scale is the smallest that meets the budget. Raises NotApplicable for
+    more than 20,000 steps, InvalidArgument if a parameter is missing.
     """
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
     decay = fixed.get("decay", question.budget.epsilon)
@@ -89,7 +89,7 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
 
 
 def several(task: SeveralReleases) -> SphericalStaircase:
-    """The spherical staircase for several releases, each with a worst shift of 1; ε > 0.
+    """The spherical staircase for several releases with ε > 0, each with a worst shift of 1.
 
     Its decay is ε', the ε of one release. Its steps are as wide as the shift, so losses are −ε', 0,
     ε' and ∞. Their law follows from δ(0) and δ(ε'). So ε' is searched in floats, before a proof

@@ -45,7 +45,7 @@ class OptimalRadial(RadialStepNoise):
     Args:
         scale: Scale > 0; the sensitivity.
         dimension: Number of coordinates, 2 to 20.
-        cells: Number of units of the edges in one scale.
+        cells: Number of units in one scale; edges are in these units.
         edges: Increasing integers >= 1, at most 10,000 of them.
         weights: Heights of the steps, integers >= 1 that never increase.
 

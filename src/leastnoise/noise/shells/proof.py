@@ -119,9 +119,9 @@ def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[
 class _Balls:
     """Two balls of radii a = `inner` <= b = `outer`, whose centres are t = `shift` apart.
 
-    The inner ball isn't inside the outer ball. Unless the balls are disjoint, their spheres meet in
-    a plane. Its distance `before` = (a² − b² + t²)/(2t) from the inner ball's centre is at most
-    t/2, so the other centre lies behind it.
+    The inner ball must not lie inside the outer ball. Unless the balls are disjoint, their spheres
+    meet in a plane. Its distance `before` = (a² − b² + t²)/(2t) from the inner ball's centre is at
+    most t/2, so the other centre lies behind it.
     """
 
     inner: Fraction
@@ -152,7 +152,8 @@ class _Balls:
     def outside(self) -> arb:
         """Enclose the share of the inner ball outside the outer ball.
 
-        It is the part of the inner ball before the plane, minus the part of the outer ball there.
+        It is the part of the inner ball before the plane, minus the part of the outer ball before
+        it, in units of the inner ball's volume.
         """
         a, b = self.inner, self.outer
         if a + b <= self.shift:

@@ -105,8 +105,9 @@ class KStaircase(BodyNoise):
     K = `body`, γ = `gamma`, and N is the gauge of K: N(x) is the least t >= 0 with x ∈ tK. A shift
     in K changes N by at most 1, and so it changes the floor by at most 1. With decay = ε and scale
     = 1 the noise is ε-DP for every shift in K. Let ℓ be an increasing function, and γ the value
-    with the least expectation of ℓ(N(X)) for the noise X. Then no ε-DP additive noise has a smaller
-    expectation (theory/bodies.md §8, Theorem A). On an interval the law is `staircase`.
+    with the least expectation of ℓ(N(X)) for the noise X. Then no additive noise that is ε-DP for
+    all shifts in K has a smaller expectation (theory/bodies.md §8, Theorem A). On an interval the
+    law is `staircase`.
 
     Two properties of `KNorm` fail here. Scalar Laplace noise at the same ε does not dominate the
     law. And independent staircases in several cells do not hide a shift that is spread over the
@@ -183,9 +184,11 @@ class TruncatedKStaircase(BodyNoise):
     < γ, and ⌊r − γ⌋ + 1 for γ <= r <= R. The density is 0 where N(x)/scale > R.
 
     With decay = ε and scale = 1 the loss under a shift in K is ∞, ε, 0 or −ε. δ(ε) is the mass that
-    the shift moves beyond R. It is largest for a cube and a shift to its corner (theory/bodies.md
-    §9). On an interval the law is `truncated-staircase`; on a ball it is `spherical-staircase`,
-    whose δ is known exactly. δ = 0 is impossible at any ε: an output beyond R reveals the shift.
+    the shift moves beyond R. Among all bodies of one dimension, it is largest for a cube and a
+    shift to its corner (theory/bodies.md §9). The proof uses this bound. On an interval the law is
+    `truncated-staircase`; on a ball it is `spherical-staircase`, whose δ is known exactly. δ = 0 is
+    impossible at any ε: an output in the range of only one of two neighbours reveals which one it
+    is.
 
     Args:
         scale: Scale > 0; 1 for shifts in `body`.
@@ -207,7 +210,6 @@ class TruncatedKStaircase(BodyNoise):
         ... )
         >>> round(law.mse, 2)  # e^(−N), δ = 0: 8
         6.99
-
     """
 
     name: ClassVar[str] = "truncated-k-staircase"

@@ -46,9 +46,9 @@ class TwoSided(VectorNoise):
 
     h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X/scale is uniform in {P <= A, Q
     <= B} for random A and B. The law of (A, B) is the law of two independent copies of A, weighted
-    by the volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So every moment of X/scale is a
-    sum over s of products E A^i·E A^j, with 0 <= i, j <= D + 2. These are moments of A without the
-    weight.
+    by the volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So the normaliser and the first
+    and second moments of X/scale are sums over s of multiples of E A^i·E A^j, with 0 <= i, j <= D +
+    2. In these products A has its law without the weight.
     """
 
     form: ClassVar[str] = "of"
@@ -57,7 +57,10 @@ class TwoSided(VectorNoise):
     @property
     @abstractmethod
     def log_moments(self) -> NDArray[np.float64]:
-        """The logarithms ln E A^j for j = 0 … D + 2, of A without weights; shape (D + 3,)."""
+        """The logarithms ln E A^j for j = 0 … D + 2; shape (D + 3,).
+
+        A has the law with h(t) = Pr(t <= A), not weighted by the volume.
+        """
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
@@ -91,10 +94,11 @@ class TwoSided(VectorNoise):
         )
 
     def _second(self, axis: _Axis) -> float:
-        """The mean square of a coordinate of X/scale; `axis` has its moments given P, Q and s.
+        """The mean square of a coordinate of X/scale.
 
-        Given s, A and B, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent. The mean is a sum
-        over s.
+        `axis` has the coordinate's moments given P, Q and s. Given s, A and B, the P and Q of
+        X/scale are independent: P = A·Beta(s, 1) and Q = B·Beta(t, 1). This gives the means of P²,
+        PQ and Q². The mean square is a sum of their multiples over s.
         """
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
@@ -124,7 +128,10 @@ class TwoSided(VectorNoise):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """The moments of a `Coordinate` as floats; p and q are None if the mean of |x| isn't known."""
+    """The moments of a `Coordinate` as floats.
+
+    p and q are None unless the mean of |x| is known, and is a sum of multiples of P and Q alone.
+    """
 
     unit: float
     pp: NDArray[np.float64]
@@ -150,7 +157,10 @@ class _Axis:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatPieces:
-    """A `VolumeSplit` in floats; `log_volumes` has ln(w[s]/(s!t!)) for s = 0 … D, t = D − s."""
+    """A `VolumeSplit` in floats; `log_volumes` has ln(w[s]/(s!t!)) for s = 0 … D, t = D − s.
+
+    `layout` lists the coordinates as in `VolumeSplit`.
+    """
 
     log_volumes: NDArray[np.float64]
     layout: tuple[tuple[tuple[_Axis, ...], int], ...]
@@ -176,7 +186,7 @@ def _float_pieces(of: OneSided) -> _FloatPieces:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _ShapeMoments:
-    """Sums over the shape s, as logarithms of their terms.
+    """Moments of A and B by the shape s, computed from logarithms.
 
     `log_volumes` has ln(w[s]/(s!t!)) for s = 0 … D, and `log_moments` has ln E A^j for j = 0 … D +
     2.
@@ -187,15 +197,16 @@ class _ShapeMoments:
 
     @cached_property
     def log_mass(self) -> float:
-        """The logarithm of the mass Σ_s w[s]/(s!t!)·E A^s·E A^t, where t = D − s."""
+        """The logarithm of Σ_s w[s]/(s!t!)·E A^s·E A^t, the normaliser at scale 1; t = D − s."""
         logs = self._logs(0, 0)
         top = float(logs.max())
         return top + math.log(float(np.exp(logs - top).sum()))
 
     def ratio(self, above: int, below: int) -> NDArray[np.float64]:
-        """For each s, the number w[s]/(s!t!)·E A^(s + above)·E A^(t + below) divided by the mass.
+        """For each s, the number w[s]/(s!t!)·E A^(s + above)·E A^(t + below) over the mass.
 
-        It is the mean of A^above·B^below where the shape is s, and 0 elsewhere; t = D − s.
+        Here t = D − s, and the mass is the sum of `log_mass`. So the number is the probability of
+        the shape s, times the mean of A^above·B^below given s.
         """
         return np.exp(self._logs(above, below) - self.log_mass)
 
@@ -260,12 +271,12 @@ class TwoSidedLaplace(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """The set T whose hull with −T is the hull of all shifts; None if there is no such T."""
+        """The set T whose hull with −T is the hull of all shifts; None if no such T is known."""
         hull = sensitivity.body(dimension=dimension)
         return hull.of if isinstance(hull, Signed) else None
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if P(s) + Q(s) <= 1 for all shifts s."""
+        """True only if it is proved that P(s) + Q(s) <= 1 for all shifts s."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and Signed(of=self.of).contains(hull)
 
@@ -312,10 +323,10 @@ class TwoSidedStaircase(TwoSided):
     removed; y₊ = max(y, 0). For counts, these are the positive and the negative part of x. A unit
     that is added raises P by at most 1 and lowers Q by at most 1 (scale = 1). So one ceiling moves
     by 0 or 1, the other by 0 or −1, and their sum by at most 1. With decay = ε it is ε-DP for every
-    shift in T and in −T, T = of. It is *not* ε-DP for other shifts in their hull. Nor is a product
-    of several such laws, for a shift that is spread over them (theory/bodies.md §3, §4). Use it for
-    units that are added or removed whole; `TwoSidedLaplace` hides the hull as well. For one count
-    it is `staircase`.
+    shift in T and in −T, T = of. In general it is *not* ε-DP for other shifts in the hull of T and
+    −T. Nor are several independent draws of such laws, for a shift that is spread over them
+    (theory/bodies.md §3, §4). Use it for units that are added or removed whole; `TwoSidedLaplace`
+    hides the hull as well. For one count it is `staircase`.
 
     Args:
         scale: Scale > 0; 1 for shifts in T and −T.
@@ -334,7 +345,6 @@ class TwoSidedStaircase(TwoSided):
         >>> law = TwoSidedStaircase(scale=1, of=Counts(queries=3), core="1.0926", decay=1)
         >>> round(law.variance, 5)
         4.66132
-
     """
 
     name: ClassVar[str] = "two-sided-staircase"
@@ -356,7 +366,10 @@ class TwoSidedStaircase(TwoSided):
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True if all shifts lie in T or −T; it is not enough that they lie in the hull of both."""
+        """True only if it is proved that all shifts lie in T or −T.
+
+        It is not enough that they lie in the hull of both.
+        """
         added = sensitivity.additions(dimension=self.dimension)
         return added is not None and self.of.contains(added)
 

@@ -29,8 +29,8 @@ _NEAR_0 = 1e-4  # for α below it 1 − α²E X²/2 is exact to all digits, and 
 def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
     """The mean of cos(u·Σ_j w_j X_j) for each u, the characteristic function of a weighted sum.
 
-    `weights` maps the index j of one or two numbers of the first cell to w_j. Raises NotApplicable
-    for other weights or bodies.
+    `weights` maps the index j of at most two numbers to w_j; they must be numbers of the first
+    cell. Raises NotApplicable for more weights, and if the body or its first cell is no `Box`.
     """
     box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
     if not isinstance(box, Box) or len(weights) > 2:

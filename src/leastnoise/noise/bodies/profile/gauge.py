@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 class CellLaw:
     """The law of the noise in a cell of q = `each` numbers, from the moments of its gauge G.
 
-    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x], the mean of G^(−k) where G > x.
+    `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
     """
 
     each: int
     moment: Callable[[int, float], float]
 
     def tail(self, c: float) -> float:
-        """The probability P(|X_i| > c·b) for a number X_i of the cell, where b is its bound.
+        """The probability P(|X_i| > c·b) for a number X_i of the cell, where b is the bound of X_i.
 
         All lengths of this class are in scales.
         """
@@ -95,12 +95,13 @@ class CellLaw:
     def tail_beside(self, c: float) -> float:
         """The probability P(|X + Y| > c·b) for numbers X and Y of different cells.
 
-        Y is the only number of its cell. The cell of X has q − 1 numbers; q = `each`. Both X and Y
-        have the bound b.
+        Y is the only number of its cell. The cell of X has q − 1 numbers, where q = `each`. Both X
+        and Y have the bound b.
 
         G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
-        Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
-        otherwise uniform in [−1, 1]. With p = q − 1 and z = c/G < 1 it exceeds c with probability
+        Given G, |X + Y| has the law of b·G·|B ± (1 − B)·V| with a fair sign. V is 1 with
+        probability 1/(q − 1), and otherwise uniform in [−1, 1]. With p = q − 1 and z = c/G < 1, the
+        probability given G that |X + Y| exceeds c·b is
 
             1 − z + (((1 + z)/2)^p − ((1 − z)/2)^p)/(2p) = 1 − z + Σ_(odd k) C(p, k) z^k/(2^p p).
         """
@@ -156,10 +157,10 @@ class BoxIn:
 
 
 def find_box(body: Body, coordinate: int) -> BoxIn | None:
-    """The box of a coordinate, if the body is a box or `Cells` that are boxes; else None.
+    """The box that contains a coordinate: the body itself, or one of its `Cells`; else None.
 
-    A box with unequal bounds is a cube after scaling of each coordinate, so only the bound of
-    `coordinate` matters.
+    Only the bound of `coordinate` is kept: after scaling each coordinate by its bound, the box is a
+    cube.
     """
     if isinstance(body, Box):
         bound, each = float(body.bounds[coordinate]), len(body.bounds)
@@ -192,7 +193,7 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
 def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
     """The box of a coordinate in its block, and the index of the block's first number.
 
-    None if the block is neither a box nor cells of boxes.
+    None if the coordinate is in no box. A body that isn't `Together` is a single block.
     """
     body, index_in_block = noise.body, coordinate
     if isinstance(body, Together):
@@ -209,8 +210,8 @@ def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
 def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
     """The law of a cell of `each` numbers in the block of `box`; None if it isn't known.
 
-    For two numbers of different cells, take both cells as one: its gauge is the sum of their
-    gauges.
+    For two numbers of different cells, `each` counts the numbers of both cells, taken as one cell.
+    The gauge of this cell is the sum of their gauges.
     """
     whole = noise.body
     if isinstance(noise, KNorm):
@@ -276,7 +277,8 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
 def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
     """For each coordinate, the first coordinate with the same block, box size and bound.
 
-    Such coordinates have the same law.
+    Such coordinates have the same law, if `tail_of` knows it. All coordinates of a block without
+    boxes count as alike.
     """
     body = noise.body
     blocks = body.bodies if isinstance(body, Together) else (body,)
@@ -325,10 +327,12 @@ def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
 def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
     """The law of a cell of q numbers in a block of d numbers, for K-norm noise on `body`.
 
-    The gauge of the cell is R·V·B. R is a gamma variable, V is the block's share of R, and B is the
-    cell's share of the block (see `gauge_factors`). The three are independent. Only R is narrow in
-    a large dimension, so the outer integral is over R >= x. Then no integrand has a kink inside its
-    range.
+    The gauge of the cell is R·V·B, with three independent factors. R is a gamma variable, V is the
+    block's share of R, and B is the cell's share of the block (see `gauge_factors`). For p = ∞, and
+    for a single block, noise is Gamma(D + 1)·U, so there is no V.
+
+    Only R is narrow in a large dimension, so the outer integral is over R >= x. Then no integrand
+    has a kink inside its range.
     """
     rest = body.dimension - d
     if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)
@@ -376,8 +380,9 @@ def difference_quantile(
 ) -> float:
     """The t with P(|X_i − ratio·X_j| > t·scale) = `outside`; i, j = `coordinates`, `ratio` >= 0.
 
-    The law is known if both numbers are in one cell. It is also known if one of them is alone in
-    its cell, and X_i and ratio·X_j have the same bound. Raises NotApplicable otherwise.
+    Raises NotApplicable unless both numbers are in boxes of one block whose law is known. They must
+    be in one cell, or one of them alone in its cell. In the latter case X_i and ratio·X_j must have
+    the same bound.
     """
     first, second = (box_of(noise, index) for index in coordinates)
     guesses = [

@@ -48,7 +48,10 @@ def two_sided_known(noise: TwoSided) -> bool:
 
 
 def list_alike(noise: TwoSided) -> NDArray[np.int64]:
-    """For each coordinate, the first coordinate of its block; both have the same law."""
+    """For each coordinate, the first coordinate of its block; both have the same law.
+
+    The array is empty unless `two_sided_known`.
+    """
     sizes = [noise.dimension] if _cube(noise) else [block.queries for block in _blocks(noise)]
     return np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
 
@@ -140,7 +143,7 @@ class _InBlock:
         return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """The weight of each s = 0 … q jointly with each value in `a` of A; shape (q + 1, len(a)).
+        """The weight of each pair of s = 0 … q and a value in `a` of A; shape (q + 1, len(a)).
 
         It is the mean over B of the volume of {P <= A, Q <= B} with s of the q coordinates above 0.
         All weights have one common factor.

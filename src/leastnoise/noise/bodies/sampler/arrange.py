@@ -83,7 +83,7 @@ class ScaledRows(Reals):
 
 @final
 class Affine(Reals):
-    """The numbers x_i = centre + half·parts[i].
+    """The numbers x_i = centre + half·parts[i], half >= 0.
 
     If the parts are uniform on (−1, 1), the numbers are uniform on an interval.
     """
@@ -238,7 +238,7 @@ class Gathered(Reals):
 
 
 def scale_by(unit: Fraction, reals: Reals) -> Reals:
-    """The numbers unit·x for each x in `reals`."""
+    """The numbers unit·x for each x in `reals`, unit >= 0."""
     return Affine(parts=reals, centre=Fraction(0), half=unit)
 
 

@@ -1,9 +1,9 @@
 """Random points of bodies that are composed of others: cells, capped cells, blocks together.
 
 Notation: K is the body, D is its dimension, and N is its gauge. Cell or block i has the dimension
-D_i. A body of capped cells allows k of m cells. M_j is the gauge of cell j of a point, divided by
-the radius of the body, and q is the dimension of a cell. For blocks together, r_i is the radius of
-block i, and p is the exponent that combines the blocks.
+D_i. For a body of capped cells, a unit is in at most k of m cells. M_j is the gauge of cell j of a
+point of r·K, divided by r, and q is the dimension of a cell. For blocks together, r_i is the radius
+of block i, and p is the exponent that combines the blocks.
 """
 
 from __future__ import annotations
@@ -216,7 +216,8 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
     """Return the tilt θ for `_tilted`, and True if the Dirichlet proposal is accepted more often.
 
-    With this θ the mean of a tilted M_j is about cap/cells.
+    Both are approximate, and affect only speed. With this θ the mean of a tilted M_j is about
+    cap/cells; θ is 0 if the mean is at most that without a tilt.
     """
     mean = cap / cells
     low, high = 0.0, 2.0 * shape / mean
@@ -258,7 +259,7 @@ def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
 
 
 def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
-    """Draw a point with each gauge in `gauges`, which is divided among the cells.
+    """Draw a point with each gauge in `gauges`: the gauge is divided among the point's cells.
 
     The shares of the cells are Dirichlet(D_1, D_2, …).
     """
@@ -268,7 +269,8 @@ def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
     """Draw a uniform point of R·K for each R in `radii`.
 
-    Cell i of the point has the gauge R·S_i, where (S_1, S_2, …, rest) ~ Dirichlet(D_1, D_2, …, 1).
+    Cell i of the point has the gauge R·S_i, where (S_1, S_2, …, rest) ~ Dirichlet(D_1, D_2, …, 1),
+    and rest = 1 − ΣS_i.
     """
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
@@ -278,7 +280,7 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
-    """Draw a point for each of `wholes`: this number is divided among the gauges of its cells.
+    """Draw a point for each number in `wholes`, divided among the gauges of the point's cells.
 
     The cells get Dirichlet(`shapes`) shares of the number. If there is one shape more than cells,
     the last share belongs to no cell.
@@ -302,7 +304,8 @@ def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
     """Draw a uniform point of R·K for each R in `radii`.
 
-    Cell j of the point has the gauge R·M_j, with M_j as in `draw_capped`.
+    Cell j is a random boundary point of the cell's body, scaled to the gauge R·M_j, with M_j as in
+    `draw_capped`.
     """
     return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
@@ -383,7 +386,7 @@ def together_falling(source: PointSource, body: Together, count: int) -> Reals:
 
 
 def _choose_part(entropy: Entropy, body: Together) -> int:
-    """Draw the index i of the block on its boundary for p = ∞, with probability D_i/D."""
+    """Draw which block is on its boundary for p = ∞: the index i, with probability D_i/D."""
     number = choose_below(entropy, body.dimension)
     for index, part in enumerate(body.bodies):
         number -= part.dimension
@@ -393,7 +396,7 @@ def _choose_part(entropy: Entropy, body: Together) -> int:
 
 
 def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
-    """Draw a point of a product of blocks, uniform in each block.
+    """Draw a point of a product of blocks, scaled by `whole`; it is uniform in each block.
 
     If `end` is a block's index, this block is on its boundary instead.
     """

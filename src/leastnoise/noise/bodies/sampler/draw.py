@@ -1,10 +1,10 @@
 """The recipe of every body, and exact samplers of the laws that are built on bodies.
 
 Notation: X is the noise, K is the body, D is its dimension, and N is its gauge. A staircase in N
-has its first edge at γ. For two-sided laws, T is the set of all that a unit can add, and P and Q
-are the gauges of the added and the removed part of X. The shape s = 0 … D is as in `law.two_sided`,
-and t = D − s. Given A and B, X/scale is uniform in {P <= A, Q <= B}. The core is a for the
-staircase, and b for the smooth law. E is the mean.
+has its first edge at γ. For two-sided laws, T is the set of all that a unit can add. P is the gauge
+of the added part of X, and Q the gauge of the removed part. The shape s = 0 … D is as in
+`law.two_sided`, and t = D − s. Given A and B, X/scale is uniform in {P <= A, Q <= B}. The core is a
+for the staircase, and b for the smooth law. E is the mean.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Sides = Callable[[PointSource, Any, Moves], Reals]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
-    """The functions that draw points of a body; a missing function is derived from the others."""
+    """The functions that draw points of a body; a missing one is derived by `BodyPoints`."""
 
     surface: Recipe
     uniform: Recipe | None = None
@@ -120,8 +120,8 @@ class BodyPoints(PointSource):
     def exponential_points(self, body: Body, count: int) -> Reals:
         """Draw `count` points of density ∝ e^(−N).
 
-        By the recipe of the body, they are boundary points, scaled to gauges ~ Gamma(D), or uniform
-        points, scaled by radii ~ Gamma(D + 1).
+        If the body has no recipe for these, they are uniform points, scaled by radii ~ Gamma(D +
+        1), or boundary points, scaled to gauges ~ Gamma(D).
         """
         recipes = _recipes(body)
         if recipes.exponential_points is not None:
@@ -184,8 +184,8 @@ def truncated_k_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `truncated-k-staircase` noise, in units of `grid`.
 
-    X/scale is uniform in e_j·K, where e_j is an edge of `noise.steps`, with probability π_j: its
-    `ball_masses`.
+    X/scale is uniform in e_j·K with probability π_j, where e_j are the edges of `noise.steps`, and
+    π_j their `ball_masses`.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = as_vector(LazyRational(noise.scale / grid * noise.steps.edges[j]))
@@ -228,11 +228,11 @@ def two_sided_staircase_sampler(
 
 
 def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
-    """A sampler of one draw if T is a cube: then X is uniform in a cube of side A + B.
+    """A sampler of one draw if T is a cube: given A and B, X is uniform in a cube of side A + B.
 
-    A = a + k₁ and B = a + k₂. The volumes of all shapes s sum to (A + B)^d, where d is the
-    dimension. So n = k₁ + k₂ has a probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform
-    on 0 … n.
+    A = a + k₁ and B = a + k₂, and the side is in units of the bound of `of`. The volumes of all
+    shapes s sum to (A + B)^d, where d is the dimension. So n = k₁ + k₂ has a probability ∝
+    e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform on 0 … n.
     """
     core, decay, d = noise.core, noise.decay, of.dimension
 

@@ -67,7 +67,10 @@ def box_uniform(source: PointSource, body: Box, radii: Reals) -> Reals:
 
 
 def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
-    """Draw boundary points: a random coordinate is at ± its bound, the others are uniform."""
+    """Draw boundary points, times the gauges.
+
+    One random coordinate is at ± its bound, and the others are uniform.
+    """
     bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)

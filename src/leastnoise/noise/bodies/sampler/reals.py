@@ -278,8 +278,9 @@ class DirichletShares(Reals):
     """Dirichlet shares: `rows` rows, each the first `kept` entries of a draw of Dirichlet(shapes).
 
     There are at least two shapes, all integers. Σ shapes − 1 sorted uniforms cut (0, 1) into
-    spacings. A share is the sum of as many adjacent spacings as its shape. Proof of `error`: ends
-    are known to 2^-64, and their difference, an integer below 2^64, rounds by 2^-53 of itself.
+    spacings. A share is the sum of as many adjacent spacings as its shape. Proof of `error`: each
+    end is known to 2^-64, and the difference of two ends, an integer below 2^64, rounds by 2^-53 of
+    itself.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
     """Draw a point of `counts` with the P, Q and shape s of `moves`.
 
     s coordinates are chosen at random. They are P times a boundary point of T in these coordinates,
-    or any point of T if `inside`. The other coordinates are −Q times such a point.
+    or P times a uniform point of T if `inside`. The other coordinates are −Q times such a point.
     """
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
@@ -146,7 +146,7 @@ def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
 def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
     """Draw a uniform point of R times the body for each R in `radii`.
 
-    (P, Q, rest)/R ~ Dirichlet(s, t, 1).
+    (P, Q, R − P − Q)/R ~ Dirichlet(s, t, 1).
     """
     of = body.of
     return map_rows(radii, lambda radius: _hull(source, of, radius, extra=1))
@@ -257,8 +257,8 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
 
     Without this condition they are independent, with weights ½, 1, …, 1, ½ on 0 … q, where q is the
     number of numbers of a cell. A shape is the sum of a fair bit and a uniform integer on 0 … q −
-    1. Draws are repeated until the sum is `total`. Since `total` itself is a random s of about this
-    law, this takes about D tries.
+    1. Draws are repeated until the sum is `total`. For points of a hull, `total` has the law of
+    this sum, and so this takes D + 1 tries on average.
     """
     q, cells = len(body.bounds), body.cells
     while True:
@@ -294,11 +294,11 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 
 
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
-    """Draw a point of `Counted` with the given P and Q; its last number is (P − Q)·bound.
+    """Draw a point of `Counted` with the given P, Q and shape s; its last number is (P − Q)·bound.
 
-    The last number is the row count. Let P₀ and Q₀ be the gauges of the other numbers. Either P₀ =
-    P and Q₀ is below Q, or Q₀ = Q and P₀ is below P. A random choice with the right probabilities
-    decides.
+    The last number is the row count. Let P₀ and Q₀ be the gauges of the other numbers, and w₀ the
+    weights of their set. A random choice has two cases, with probabilities ∝ w₀[s] and w₀[s − 1].
+    In the first P₀ = P and Q₀ is below Q; in the second Q₀ = Q and P₀ is below P.
     """
     s, last = moves.shape, body.of.dimension
 
@@ -349,9 +349,10 @@ def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
     """Draw the ratios P_i/(r_i·P) of all parts i, given their shapes.
 
-    P_i is the gauge P of part i, and r_i is its radius. Without an exponent (p = ∞), one of the s
-    coordinates is chosen at random. Its part has the ratio 1, and the other parts have smaller
-    ratios. The ratios of Q are drawn in the same way.
+    P_i is the gauge P of part i, and r_i is its radius. With an exponent they are the shares of
+    `draw_power_shares`. Without one (p = ∞), one of the s coordinates is chosen at random. Its part
+    has the ratio 1, and the other parts have smaller ratios. The ratios of Q are drawn in the same
+    way.
     """
     if exponent is not None:
         return draw_power_shares(entropy, shapes, exponent)

@@ -1,9 +1,9 @@
 """Sign changes of the privacy loss minus ε for sums of Gaussian kernels, for many shifts at once.
 
 Notation: lengths are in units of σ, the width of a kernel. K (`modes`) is the number of kernels on
-each side of the middle, t (`spacing`) their distance, f the density, φ a shift (`phi`), and y an
-output. u = y + φ, and L(y) = ln f(u) − ln f(y) − ε is the privacy loss minus ε. The slope of ln f
-is ℓ(x) = m(x) − x with m increasing (`KernelNoise` defines m). A cell is an interval of y.
+each side of the middle, and t (`spacing`) their distance. f is the density, φ a shift (`phi`), and
+y an output. u = y + φ, and L(y) = ln f(u) − ln f(y) − ε is the privacy loss minus ε. The slope of
+ln f is ℓ(x) = m(x) − x with m increasing (`KernelNoise` defines m). A cell is an interval of y.
 
 L′ = m(u) − m(y) − φ, so the values of m at the ends of a cell bound L′ in the cell. These bounds
 isolate the sign changes of L. A mixture has at most 4K + 1 sign changes (Descartes' rule for sums
@@ -152,9 +152,9 @@ def _first_cells(
 ) -> tuple[NDArray[np.intp], Array, Array, Array, Array]:
     """Cells (intervals of y) that may contain a sign change of L, for each shift.
 
-    Returns five arrays: the index of the cell's shift, its left and right end, and the rows L, m(y)
-    and m(u) at the left and at the right end. L > 0 left of −Kt − φ/2 − ε/φ, since ln f + y²/2 has
-    a slope of at least −Kt. Right of Kt, f decreases, so L <= −ε.
+    Returns five arrays: the index of the cell's shift, its left end and its right end, and the
+    values at these two ends. The values are the rows L, m(y) and m(u). L > 0 left of −Kt − φ/2 −
+    ε/φ, since ln f + y²/2 has a slope of at least −Kt. Right of Kt, f decreases, so L <= −ε.
     """
     last = law.modes * law.spacing
     count = math.ceil(last * law.sharp / _CELL)
@@ -202,10 +202,10 @@ def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
 def _classify(
     left: Array, right: Array, *, width: Array, phi: Array, sharp: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Flags for cells with exactly one sign change of L, and for cells that may have several.
+    """Flags for cells with exactly one sign change of L, and flags for undecided cells.
 
-    `left` and `right` have the rows L, m(y) and m(u) at the ends of the cells. 1/`sharp` is the
-    shortest length on which m changes.
+    An undecided cell may have several sign changes. `left` and `right` have the rows L, m(y) and
+    m(u) at the ends of the cells. 1/`sharp` is the shortest length on which m changes.
     """
     least = left[2] - right[1] - phi  # bounds of L′, as m increases
     most = right[2] - left[1] - phi

@@ -92,7 +92,7 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
 def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
     """Refine the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
-    Where Newton's method stops, the remaining rise to the maximum is added to H, H′²/2|H″|. If
+    Where Newton's method stops, the remaining rise to the maximum, H′²/2|H″|, is added to H. If
     there is no maximum nearby, `settled` is False, and `log_h` is ln H at some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
@@ -132,8 +132,8 @@ def _islands(law: Kernels, epsilon: float) -> Array:
     Only distances at which L > 0, or hardly less, are returned. An island is a connected part of {L
     > 0} in the plane of y and φ. L is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest if y is a
     valley of f and y + φ a mode. Every island that doesn't reach the border contains such a point.
-    So no rise of H is missed between nodes that include these shifts. Shifts that are equal up to a
-    millionth of the spacing are merged.
+    So nodes that include these shifts miss no such island. Shifts that are equal up to a millionth
+    of the spacing are merged.
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
@@ -265,7 +265,7 @@ def _log_integrals(law: Kernels, roots: Crossings, shifts: Array, epsilon: float
 
     `roots` are the ends of the intervals of {L > 0}. On each interval the integrand is a sum of
     Gaussians of width 1, so pieces of length at most 4 with 24 nodes give full precision. The
-    leftmost interval is cut where f(u) is e^-45 of its value at the interval's end.
+    leftmost interval begins at −∞; it is cut where f(u) is negligible.
     """
     ends, index = roots.roots[roots.falling], roots.index[roots.falling]
     phi = shifts[index]

@@ -1,15 +1,15 @@
 """Enclosure of δ(ε) for sums of Gaussian kernels, over every shift (theory/noise.md §1).
 
 Notation: lengths are in units of σ, the width of a kernel. f is the density, f″ its second
-derivative, φ a shift, and H(φ) the hockey-stick divergence ∫ max(0, f(y + φ) − e^ε f(y)) dy, which
-is δ(ε) of this shift. A cell [a, b] is an interval of shifts.
+derivative, and φ a shift. H(φ) is the hockey-stick divergence ∫ max(0, f(y + φ) − e^ε f(y)) dy,
+which is δ(ε) of this shift. A cell [a, b] is an interval of shifts.
 
 H(φ) is the maximum over all sets A of ∫_A f(y + φ) − e^ε f(y) dy. It is attained at the set S_φ of
 all y with f(y + φ) > e^ε f(y). The second derivative of the integral in φ is ∫_A f″(y + φ) dy.
-Suppose that it is at least −M for all φ of a cell [a, b], for each set A that attains the maximum
-at a shift in the cell. Then H(φ) on the cell is at most its chord + M(φ − a)(b − φ)/2. Cells whose
-bound exceeds a known value of H are halved. So the proof needs neither the sign changes of f(y + φ)
-− e^ε f(y) nor the shape of H.
+Suppose that it is at least −M for all φ of a cell [a, b] and all sets S_φ′ with φ′ in the cell.
+Then H(φ) on the cell is at most its chord + M(φ − a)(b − φ)/2. Cells whose bound exceeds a known
+value of H are halved. So the proof needs neither the sign changes of f(y + φ) − e^ε f(y) nor the
+shape of H.
 """
 
 from __future__ import annotations

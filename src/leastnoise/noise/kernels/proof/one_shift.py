@@ -1,8 +1,8 @@
 """Bounds for sums of Gaussian kernels at one shift: H, and f(y + φ) − e^ε f(y) on items.
 
-Notation: f is the density, f′ to f⁗ and f⁶ its derivatives, φ a shift and y an output, in units of
-σ, the width of a kernel. D(y) = f(y + φ) − e^ε f(y), and H(φ) = ∫ max(0, D(y)) dy is δ(ε) of the
-shift φ. An item is an interval of y between neighbouring points of a table.
+Notation: lengths are in units of σ, the width of a kernel. f is the density, f′ to f⁗ and f⁶ its
+derivatives, φ a shift and y an output. D(y) = f(y + φ) − e^ε f(y), and H(φ) = ∫ max(0, D(y)) dy is
+δ(ε) of the shift φ. An item is an interval of y between neighbouring points of a table.
 
 On each item D is approximated by the quintic p with the same values, slopes and second derivatives
 at the ends. For an item of width w, the error is at most w⁶/46080 times the largest sixth
@@ -66,7 +66,7 @@ class _Items(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """Computes bounds on H at any shift up to `table.longest`; `c` is e^ε rounded to a float."""
+    """Bounds on H at any shift up to `table.longest`; `c` is e^ε rounded to a float."""
 
     table: DensityTable
     c: float

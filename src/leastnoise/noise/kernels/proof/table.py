@@ -34,7 +34,7 @@ MOST_KERNEL_EPSILON = 500  # largest ε, as proofs compute e^ε in floats
 
 
 def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
-    """The reason why the proof of `part` would take too long; None if it is tried."""
+    """The reason why a proof of `part` isn't tried (see `why_not_kernels`); None if it is."""
     noise = cast("KernelNoise", part.noise)
     sigma = noise.scale
     return why_not_kernels(
@@ -49,10 +49,11 @@ def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
 def why_not_kernels(
     *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, compositions: int
 ) -> str | None:
-    """The reason why the proof for these parameters would take too long; None if it is tried.
+    """The reason why a proof for these parameters isn't tried; None if it is.
 
-    `spacing` and `shift` are in units of σ. A proof takes long because tables extend over the whole
-    law, from kernel to kernel, for each of the examined shifts.
+    Either it would take too long, or ε is above MOST_KERNEL_EPSILON. `spacing` and `shift` are in
+    units of σ. A proof takes long because tables extend over the whole law, from kernel to kernel,
+    for each of the examined shifts.
     """
     if compositions == 1 and epsilon > MOST_KERNEL_EPSILON:
         return (
@@ -127,10 +128,10 @@ LEFT_OUT = 1e-36
 class Row:
     """The values f, f′ and f″ at the points of a table for one shift, and bounds on |f⁗| and |f⁶|.
 
-    `slope` is f′ and `bend` is f″. `fourth` and `sixth` bound the fourth and sixth derivatives, up
-    to two and a half steps left of each point and three and a half right of it. The relative error
-    of f is at most `DensityTable.rounding`. The error of a derivative is at most `rounding`, too,
-    relative to the sum of the absolute values of its terms.
+    `slope` is f′ and `bend` is f″. `fourth` and `sixth` bound the fourth and sixth derivatives near
+    each point: up to two and a half steps left of it, and three and a half right of it. The
+    relative error of f is at most `DensityTable.rounding`. The error of a derivative is at most
+    `rounding`, too, relative to the sum of the absolute values of its terms.
     """
 
     f: Floats

@@ -111,7 +111,10 @@ class _Quadrature:
     def enclose(
         self, integrand: Callable[[acb, int], acb], start: arb, end: arb, *, goal: arb
     ) -> acb:
-        """Enclose an integral with an absolute error of about `goal`."""
+        """Enclose an integral with an absolute error of about `goal`.
+
+        When the limit is reached, the enclosure is wider, or NaN.
+        """
 
         def counted(y: acb, analytic: int) -> acb:
             self._left -= 1
@@ -203,11 +206,12 @@ def _start(
 
 
 def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Position | None, acb]:
-    """Return the triple of `_start` for a density with a strong pole, with r₀ = `radius`.
+    """Return the triple of `_start`, with r₀ = `radius`, if no w beyond ±1 is proved near the edge.
 
-    The curve before r₀ adds to each integral at least 0 and at most P(R < r₀), which is at most
-    b^k/Γ(k+1) with b = r₀^p. The second integral is about outputs with Z > ε and a smaller r₂ than
-    at r₀. They have r < r₀, and e^ε times their mass under Q is at most their mass under P.
+    This happens for a density with a strong pole. The curve before r₀ adds to each integral at
+    least 0 and at most P(R < r₀), which is at most b^k/Γ(k+1) with b = r₀^p. The second integral is
+    about outputs with Z > ε and a smaller r₂ than at r₀. They have r < r₀, and e^ε times their mass
+    under Q is at most their mass under P.
     """
     position = hints.position(radius)
     point = curve.at(acb(position.y), far=position.far)
@@ -295,8 +299,8 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> 
 def _to_accuracy(integral: Callable[[arb], acb], about: float, accuracy: int) -> acb:
     """Evaluate `integral` with finer absolute goals until δ is accurate or stops improving.
 
-    Returns its best value. δ is the real minus the imaginary part. `about` approximates it, and is
-    1 if δ is unknown. `accuracy` is the relative accuracy of δ in bits.
+    Returns the most accurate value. δ is the real minus the imaginary part. `about` approximates
+    it, and is 1 if δ is unknown. `accuracy` is the relative accuracy of δ in bits.
     """
     finer = arb(2) ** -(accuracy + 9)  # the error of each piece
     goal = arb(2) ** -accuracy if about == 1 else arb((about * finer).mid())

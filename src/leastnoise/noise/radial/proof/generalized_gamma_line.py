@@ -193,8 +193,8 @@ def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
 def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:
     """Return two radii that enclose the only root of `f`, a function of ln r that falls through 0.
 
-    If the root lies below `low` or too near it, the first radius is 0. If it lies above `high` or
-    too near it, the second is ∞.
+    The search is from ln r = `low` to ln r = `high`. If the root lies below `low` or too near it,
+    the first radius is 0. If it lies above `high` or too near it, the second is ∞.
     """
     left, right = arb(arb(low).mid()), arb(arb(high).mid())
     first, last = f(left), f(right)
