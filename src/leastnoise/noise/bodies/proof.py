@@ -82,9 +82,9 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 def largest_loss_probability(noise: VectorNoise) -> arb:
     """Enclose an upper bound on the probability that the privacy loss is ε₀, for all hidden shifts.
 
-    The bound is e^ε₀/(1 + e^ε₀), the probability for randomised response: no ε₀-DP law exceeds its
-    curve. For a staircase in a gauge at scale 1, the total variation gives another bound. Then the
-    smaller bound counts.
+    One bound is e^ε₀/(1 + e^ε₀), the probability for randomised response: no ε₀-DP law exceeds its
+    curve. For a staircase in a gauge at scale 1, the total variation gives another bound, and the
+    smaller of the two is taken.
     """
     largest = ball(_check_pure(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())

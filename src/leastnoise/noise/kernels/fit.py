@@ -152,7 +152,7 @@ class _Problem:
         The peak is the highest of the `peaks` at ln(1/σ) = `start`, where H exceeds δ. The search
         takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends where an
         island of {L > 0} ends, in the plane of outputs and shifts. L is the privacy loss minus ε.
-        The island's area is quadratic in the distance from its end.
+        The area of the island is quadratic in the distance of ln(1/σ) from where it ends.
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -218,9 +218,9 @@ class _PeakPosition:
 
 
 def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
-    """The law with kernels wider by `factor` at the same centres.
+    """The law with kernels wider by `factor` >= 1 at the same centres.
 
-    The δ of a wider mixture is smaller, since it is the law plus an independent Gaussian. For a
+    A mixture then leaks less, since the wider law is the law plus an independent Gaussian. For a
     quasi-Gaussian law this isn't proved. In contrast, `scaled` increases the spacing, too. Then H
     might stay too large at a shorter shift.
     """

@@ -160,8 +160,8 @@ class QuasiGaussian(KernelNoise):
     """Quasi-Gaussian noise: a Gaussian about 0 and, on each side, a Gaussian that is cut off at 0.
 
     The density at x is proportional to e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²). It has a kink
-    at 0. The worst shift need not be the longest. The law is never purely private. Unlike for a
-    mixture of Gaussians, no zCDP or GDP guarantee is known for it here.
+    at 0. The worst shift need not be the longest. The law is never purely private. zCDP and GDP
+    guarantees are stated for mixtures of Gaussians, but not for this law.
 
     Args:
         scale: σ > 0, the standard deviation of each kernel.

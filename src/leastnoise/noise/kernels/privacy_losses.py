@@ -116,10 +116,11 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table of f for all outputs y with f(y + φ) > f(y), for shifts φ up to `longest`.
+    """A table of f that covers all outputs y with f(y + φ) > f(y), for shifts φ up to `longest`.
 
-    Right of the last kernel f decreases, so the table ends there, or `beyond` σ further right.
-    Kernels are cut off so far from their centres that the rest is negligible.
+    Outputs far left of the kernels are missing, where f is negligible. Right of the last kernel f
+    decreases, so the table ends there, or `beyond` σ further right. Kernels are cut off so far from
+    their centres that the rest is negligible.
     """
     far = math.ceil(14 + longest)
     return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)

@@ -326,7 +326,7 @@ class TwoSidedStaircase(TwoSided):
     shift in T and in −T, T = of. In general it is *not* ε-DP for other shifts in the hull of T and
     −T. Nor are several independent draws of such laws, for a shift that is spread over them
     (theory/bodies.md §3, §4). Use it for units that are added or removed whole; `TwoSidedLaplace`
-    hides the hull as well. For one count it is `staircase`.
+    hides the hull as well. For one count and a core of at most 1 it is `staircase`.
 
     Args:
         scale: Scale > 0; 1 for shifts in T and −T.

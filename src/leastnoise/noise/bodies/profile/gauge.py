@@ -75,8 +75,8 @@ class CellLaw:
         Given G, one of the q numbers is at an end of its range: at ± its bound times G, each with
         probability 1/q. If X_i is at its end, |X_i − r·X_j| has the law of G·|a + bV|, and if X_j
         is, the law of G·|b + aV|. Otherwise it has the law of G·|aU + bV|. U and V are independent
-        and uniform in [−1, 1]. All three densities change where G·(a + b) and G·|a − b| pass t:
-        `near` and `far` are the moments of G beyond these two points.
+        and uniform in [−1, 1]. As functions of G, all three tails have breaks at G = t/(a + b) and
+        G = t/|a − b|. So they need the moments of G beyond these two points, `near` and `far`.
         """
         q, most, least = self.each, max(a, b), min(a, b)
         orders = range(min(q, 3))
@@ -157,10 +157,10 @@ class BoxIn:
 
 
 def find_box(body: Body, coordinate: int) -> BoxIn | None:
-    """The box that contains a coordinate: the body itself, or one of its `Cells`; else None.
+    """The box that contains a coordinate: the body itself, or a cell of `Cells`.
 
-    Only the bound of `coordinate` is kept: after scaling each coordinate by its bound, the box is a
-    cube.
+    None if that is no `Box`. Only the bound of `coordinate` is kept: after scaling each coordinate
+    by its bound, the box is a cube.
     """
     if isinstance(body, Box):
         bound, each = float(body.bounds[coordinate]), len(body.bounds)

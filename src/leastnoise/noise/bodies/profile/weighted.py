@@ -56,8 +56,8 @@ def weighted_quantile(
 ) -> float:
     """The t with P(|Σ w_j X_j| > t·scale) = `outside`; j runs over three `coordinates`, w_j >= 0.
 
-    t is accurate to about 2e-5 (relative), and rather too large. Weights below a thousandth of the
-    largest are raised to it, which raises t slightly, as t increases with each weight (Anderson's
+    t is at most about 1e-5 (relative) too large. Weights below a thousandth of the largest are
+    raised to it. This raises t slightly more, as t increases with each weight (Anderson's
     inequality). Raises NotApplicable unless the three are different numbers of one cell whose law
     is known.
     """

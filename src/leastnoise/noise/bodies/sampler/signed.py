@@ -138,7 +138,10 @@ def _exponential_point(source: PointSource, of: OneSided) -> Reals:
 
 
 def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
-    """Draw a point with each gauge N in `gauges`: P/N ~ Beta(s, t), and Q = N − P."""
+    """Draw a point with each gauge N in `gauges`.
+
+    The shape s is drawn first. Then P/N ~ Beta(s, t) and Q = N − P.
+    """
     of = body.of
     return map_rows(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
@@ -146,7 +149,7 @@ def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
 def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
     """Draw a uniform point of R times the body for each R in `radii`.
 
-    (P, Q, R − P − Q)/R ~ Dirichlet(s, t, 1).
+    The shape s is drawn first. Then (P, Q, R − P − Q)/R ~ Dirichlet(s, t, 1).
     """
     of = body.of
     return map_rows(radii, lambda radius: _hull(source, of, radius, extra=1))
@@ -191,7 +194,8 @@ def differences_uniform(source: PointSource, body: Differences, radii: Reals) ->
 def differences_surface(source: PointSource, body: Differences, gauges: Reals) -> Reals:
     """Draw a point with each gauge N in `gauges`: the larger of P and Q is N.
 
-    With probability s/D, P = N and Q ~ N·Beta(t, 1). Otherwise Q = N and P ~ N·Beta(s, 1).
+    The shape s is drawn first. Then P = N and Q ~ N·Beta(t, 1) with probability s/D. Otherwise Q =
+    N and P ~ N·Beta(s, 1).
     """
     of = body.of
 
@@ -232,7 +236,7 @@ def binomials(size: int) -> list[arb]:
 
 
 def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Draw a point with the given P and Q, which are divided among the cells.
+    """Draw a point with the P, Q and shape of `moves`, which are divided among the cells.
 
     A cell has q numbers. (α_1, α_2, …) is P·Dirichlet(s_1, s_2, …), where s_j is the shape of cell
     j, and (β_1, β_2, …) is Q·Dirichlet(q − s_1, q − s_2, …).
@@ -294,11 +298,12 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 
 
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
-    """Draw a point of `Counted` with the given P, Q and shape s; its last number is (P − Q)·bound.
+    """Draw a point of `Counted` with the P, Q and shape s of `moves`.
 
-    The last number is the row count. Let P₀ and Q₀ be the gauges of the other numbers, and w₀ the
-    weights of their set. A random choice has two cases, with probabilities ∝ w₀[s] and w₀[s − 1].
-    In the first P₀ = P and Q₀ is below Q; in the second Q₀ = Q and P₀ is below P.
+    Its last number, the row count, is (P − Q)·bound. Let P₀ and Q₀ be the gauges of the other
+    numbers, and w₀ the weights of their set. A random choice has two cases, with probabilities ∝
+    w₀[s] and w₀[s − 1]. In the first P₀ = P and Q₀ is below Q; in the second Q₀ = Q and P₀ is below
+    P.
     """
     s, last = moves.shape, body.of.dimension
 
@@ -326,7 +331,7 @@ def _difference(moves: Moves, unit: Fraction) -> LazyReal:
 
 
 def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
-    """Draw a point of `Jointly` with the given P, Q and shape s.
+    """Draw a point of `Jointly` with the P, Q and shape s of `moves`.
 
     The shapes s_i of the parts are drawn given their sum s. Then P and Q are divided among the
     parts.

@@ -228,8 +228,8 @@ def _decide_by_cubic(
 ) -> NDArray[np.bool_]:
     """Flags for small cells in which L keeps its sign, or is monotone, by Hermite's cubic for L.
 
-    The cubic has an error of at most about (width·sharp)⁴/384/8, which for a short φ is
-    proportional to φ, as L is an integral over φ. If both ends are 0 up to rounding, L is 0 in
+    The cubic has an error of at most about (width·sharp)⁴/384/8. For a short φ it is smaller by the
+    factor φ·sharp, as L is an integral over φ. If both ends are 0 up to rounding, L is 0 in
     between.
     """
     sign = np.where(left[0] > 0, 1.0, -1.0)

@@ -206,12 +206,12 @@ def _start(
 
 
 def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Position | None, acb]:
-    """Return the triple of `_start`, with r₀ = `radius`, if no w beyond ±1 is proved near the edge.
+    """Return the triple of `_start` at r₀ = `radius`, where w isn't proved to be beyond ±1.
 
-    This happens for a density with a strong pole. The curve before r₀ adds to each integral at
-    least 0 and at most P(R < r₀), which is at most b^k/Γ(k+1) with b = r₀^p. The second integral is
-    about outputs with Z > ε and a smaller r₂ than at r₀. They have r < r₀, and e^ε times their mass
-    under Q is at most their mass under P.
+    This serves densities with a strong pole. The curve before r₀ adds to each integral at least 0
+    and at most P(R < r₀), which is at most b^k/Γ(k+1) with b = r₀^p. The second integral is about
+    outputs with Z > ε and a smaller r₂ than at r₀. They have r < r₀, and e^ε times their mass under
+    Q is at most their mass under P.
     """
     position = hints.position(radius)
     point = curve.at(acb(position.y), far=position.far)
