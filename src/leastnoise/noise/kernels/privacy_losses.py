@@ -258,7 +258,7 @@ class Shifts:
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
     def examine(self, shift: Fraction) -> ShiftLosses:
-        """Compute the bounds on the losses at one shift."""
+        """Compute the atoms and the bounds of `ShiftLosses` at one shift."""
         row = self._row(shift)
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
@@ -325,7 +325,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 
 
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
-    """Lower bounds on the masses of parts of items under P, and upper bounds under Q.
+    """Lower bounds on the masses of parts of items under P at one shift, and upper bounds under Q.
 
     Parts with the bound 0 under P are left out.
     """

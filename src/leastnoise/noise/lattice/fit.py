@@ -338,9 +338,9 @@ _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 def search(question: Question) -> Cactus:
     """Return the cactus law that just meets the budget, on about 320 cells on each side of 0.
 
-    The search is over the price μ, to 1e-6; each price corresponds to a bound on the loss. Raises
-    NotApplicable if the range is too long for the lattice or ε is too large, Refused if the search
-    fails, and InvalidArgument for fixed parameters.
+    The search is over the price μ, to 1e-6; each price corresponds to a bound on the expected
+    error. Raises NotApplicable if the range is too long for the lattice or ε is too large, Refused
+    if the search fails, and InvalidArgument for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(

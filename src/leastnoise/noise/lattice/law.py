@@ -145,14 +145,17 @@ class Cactus(LatticeStepNoise):
 
     U is uniform on (−½, ½), so the density has steps of equal width. Calibration takes masses that
     about minimise the largest KL divergence over shifts of at most `scale`, under a bound on the
-    expected error. The proof of privacy holds for any masses. If the bound on the error is small,
-    the density has a spike at every multiple of the scale, hence the name.
+    expected error. The proof encloses δ(ε) for any masses. If the bound on the error is small, the
+    density has a spike at every multiple of the scale, hence the name.
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
-        cells: Number of lattice steps in the length `scale`, a whole number >= 1.
-        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive.
+        cells: Number of lattice steps in the length `scale`, 1 to 50,000.
+        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive; at most 50,000.
         dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is malformed or out of its range.
 
     Source:
         Alghamdi et al. (2022).
@@ -180,9 +183,12 @@ class DiscreteStaircase(LatticeNoise):
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
-        cells: Number of lattice steps in the length `scale`, a whole number >= 1.
-        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive.
+        cells: Number of lattice steps in the length `scale`, 1 to 50,000.
+        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive; at most 50,000.
         dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is malformed or out of its range.
 
     Source:
         theory/noise.md §3.
@@ -232,9 +238,12 @@ class Optimal(LatticeStepNoise):
 
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
-        cells: Number of lattice steps in the length `scale`, a whole number >= 1.
-        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive.
+        cells: Number of lattice steps in the length `scale`, 1 to 50,000.
+        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive; at most 50,000.
         dimension: 1.
+
+    Raises:
+        InvalidArgument: A parameter is malformed or out of its range.
 
     Source:
         theory/noise.md §4.

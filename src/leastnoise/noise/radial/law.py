@@ -190,6 +190,9 @@ class SphericalLaplace(Noise):
         scale: σ > 0, in the query's unit.
         dimension: Number of coordinates, at least 2.
 
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
     Source:
         Joseph, Kulesza & Yu (2025); theory/noise.md §6.
 

@@ -112,7 +112,7 @@ class Law:
         """Return the gap (a, b) of radii with ℓ(r+s) − ℓ(r) < ε, or None if there is no such r.
 
         If p > 1, the difference falls, then rises, because ℓ′ = κ/r + p r^(p−1) has one minimum;
-        for κ = 0 it only rises. If p <= 1, it only falls.
+        for κ = 0 it only rises. If p <= 1, it only falls; for p = 1 and κ = 0 it is constant.
         """
 
         def over(y: float) -> float:
@@ -333,7 +333,7 @@ class Law:
         """Return nodes and weights for an integral over the part of [low, high] that matters.
 
         `log_f` is the logarithm of the integrand. At the ends that `ends` marks, the integrand
-        behaves like half powers.
+        behaves like half powers of the distance from the end.
         """
         if high <= low:
             return np.empty(0), np.empty(0)
