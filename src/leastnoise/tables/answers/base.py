@@ -85,7 +85,7 @@ class Topic(Enum):
 
 
 class Sentence(NamedTuple):
-    """One sentence about an answer."""
+    """A sentence for readers about a draw or a part, with its topic."""
 
     topic: Topic
     text: str
@@ -99,7 +99,10 @@ def texts(sentences: Iterator[Sentence], *topics: Topic) -> list[str]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """A table that a plan shows, with numbers about one part."""
+    """A table that a plan shows, with figures about one part.
+
+    `heads` are the headings of the columns, and each of the `rows` has a text for each heading.
+    """
 
     title: str
     heads: tuple[str, ...]
@@ -109,10 +112,11 @@ class Listing:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """The layouts of the exact integers to which one draw adds noise.
+    """The layouts of the exact integers that one draw reads.
 
-    Noise is added to these integers, or to sums of them. `cells` has the layouts of groups that the
-    spec lists. `groups` has the layouts of groups whose keys are read from the data.
+    Noise is added to these integers, or to sums of them. For some answers, chance chooses groups or
+    quantiles by them. `cells` has the layouts of groups that the spec lists. `groups` has the
+    layouts of groups whose keys are read from the data.
     """
 
     cells: tuple[Layout, ...] = ()
@@ -126,9 +130,10 @@ class Totals:
 
     `cells` has an array for each layout in `Reads.cells`. `groups` has a list of rows for each
     layout in `Reads.groups`: each row has a public cell, then the keys and the integers of a group.
-    For quantiles, a group has a row for each candidate value. `drawn` has the tables that earlier
-    draws of this release published, by the labels of their parts. `memory` holds the running sums
-    of a series with running totals.
+    For quantiles, a group has a row for each candidate that has rows of the source: the candidate's
+    index and its count follow the keys. `drawn` has the tables that earlier draws of this release
+    published, by the labels of their parts. `memory` holds the running sums of a series with
+    running totals; it is None for other releases.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -150,7 +155,7 @@ class Error(Protocol):
 class TablePart(ABC):
     """Columns of one published table that get noise from one draw: their plan, without data.
 
-    `budget` is the part's share of the budget of the release, or of the whole series.
+    `budget` is the part's share of the spec's budget. In a series, it is for all releases together.
     """
 
     layout: TableShape
@@ -186,7 +191,10 @@ class TablePart(ABC):
 
     @property
     def all_errors(self) -> Sequence[Error]:
-        """The error of each published statistic; one error stands for all cells of the table."""
+        """The expected error of each published statistic; empty if the part states none.
+
+        An error stands for all cells of the table.
+        """
         return ()
 
     @property
@@ -203,7 +211,7 @@ class TablePart(ABC):
         return None
 
     def check_range(self) -> None:  # noqa: B027 (most parts have no such number)
-        """Raise Refused if a number may be out of the range of float64."""
+        """Raise Refused if a published number may be out of the range of float64."""
 
     @abstractmethod
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
@@ -226,7 +234,7 @@ class TablePart(ABC):
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """Each layout of numbers with noise, paired with its components' errors.
+        """Each layout whose numbers get noise, paired with the error of each number of a cell.
 
         Empty by default.
         """
@@ -234,7 +242,10 @@ class TablePart(ABC):
 
     @property
     def stated(self) -> Mapping[str, Ends]:
-        """Values of the columns that follow from the noise alone, such as `_std`, by column."""
+        """The values of columns that follow from the noise alone, such as `_std`, by column.
+
+        A value is one number for all cells, or one number per cell.
+        """
         return {
             label: std
             for layout, noise in self.noisy
@@ -263,7 +274,10 @@ class TablePart(ABC):
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
-        """The columns that an empty source would give without noise; no row for unlisted groups."""
+        """The columns that an empty source would give without noise; no row for unlisted groups.
+
+        They are used to check the files and names of a release before it reads data.
+        """
 
 
 SECTIONS = ("noisy_parts", "quantiles", "keys")
@@ -278,7 +292,7 @@ class Answered(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels by which certificates name the answer's queries."""
+        """The labels by which certificates name the draw's queries."""
         ...
 
     @property
@@ -297,9 +311,9 @@ class Answered(Protocol):
 
     @property
     def is_composed(self) -> bool:
-        """True if privacy may be proved for this draw together with other such draws.
+        """True if the draw may be proved private together with other such draws.
 
-        The rule of the release's certificate says if it was.
+        Such draws are proved together if the rule of the release's certificate is "composed".
         """
         ...
 
@@ -322,9 +336,10 @@ class Answered(Protocol):
         ...
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless the tables of this draw agree with each other.
+        """Raise CertificateRejected if the published tables of this draw contradict each other.
 
-        Each table was checked by itself before.
+        `folder` has the tables as files of this `kind`, such as "csv". Each table was checked by
+        itself before.
         """
         ...
 
@@ -372,7 +387,7 @@ class Offer:
     `index` is the index of the draw's first query. `claims` are its certificates. `split` is as in
     `Answered`. `known` holds further certificates that the search proved at the same share of the
     budget. `purely` finds purely private noise (δ = 0) for the draw; it is called if the plan with
-    `claims` can't be proved.
+    `claims` can't be proved, and is None if there is no such noise to find.
     """
 
     index: int
@@ -388,7 +403,7 @@ class Reading:
     """The certificate of a release, proved or not, from which answers are read.
 
     `splits` holds `Answered.split` of each draw, by the labels of the draw's queries. If `splits`
-    is None, this noise is searched again. `known` holds certificates that were proved before, so
+    is None, each split is searched again. `known` holds certificates that were proved before, so
     that nothing is proved twice.
     """
 
@@ -469,11 +484,12 @@ class QueryKind(ABC):
 
     @abstractmethod
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layouts of each part of a query.
+        """The alternative layouts of each part of a query, which differ in how they bound a unit.
 
-        `asked` has the integers that each statistic needs.
+        `asked` has the query's statistics by their indices, each with the integers that it needs.
+        Raises LayoutError if a part has no layout.
         """
 
     @abstractmethod
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
-        """The answers to queries of this kind; answers to their quantiles are listed elsewhere."""
+        """The answers to queries of this kind, without their quantiles (see `list_quantiles`)."""

@@ -29,9 +29,9 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The columns of a table as floats; NaN for a field that is no number.
 
-    In JSON, null stands for ±∞ (see `values_as_read`). Null is read as ±∞ only for a statistic
-    without public bounds. For any other statistic it becomes NaN, since none of its numbers is
-    infinite.
+    `kind` is the kind of the table's file. In JSON, null stands for ±∞ (see `values_as_read`). Null
+    is read as ±∞ only in the `_std`, `_low` and `_high` of a statistic without public bounds.
+    Anywhere else it becomes NaN, since no other number is infinite.
     """
     open_ends = {
         f"{asked.label}{suffix}": end
@@ -52,7 +52,10 @@ def numbers_of(
 
 
 def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
-    """The `_std` columns that follow from the noise alone, by name: one number, or one per cell."""
+    """The `_std` columns that follow from the noise alone, by name.
+
+    A column's value is one number for all cells, or one number per cell.
+    """
     deviations = {
         f"{asked.label}_std": asked.stated_std(ingredients)
         for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)
@@ -66,7 +69,7 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """The first fault of one part's columns, as the end of a sentence; None if all are right."""
+    """The first fault of one part's columns, as the end of a sentence; None without a fault."""
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why
@@ -92,7 +95,10 @@ def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str)
 
 
 def _number(value: Any, kind: str) -> int | float:
-    """The number that a field of a table holds, NaN for anything else."""
+    """The number that a field of a table holds; NaN for anything else.
+
+    `kind` is the kind of the table's file. A workbook holds ±∞ as text.
+    """
     if kind == "xlsx" and value in _OPEN:
         return _OPEN[value]
     text = kind == "csv"
@@ -121,10 +127,11 @@ def _is_whole(number: float, multiple: int) -> bool:
 def wrong_number(
     layout: Layout, columns: Mapping[str, Sequence[float]], noise: Sequence[NoiseError]
 ) -> str | None:
-    """The label of a number that contradicts the noise or the other numbers of its cell, or None.
+    """The label of a column that contradicts the noise or other columns; None without a fault.
 
-    A value and its noise determine the other columns of its statistic. They also bound statistics
-    that are computed from the same numbers, such as a mean and its count.
+    The noise and a published value determine the value's `_std`, `_low` and `_high`, or bounds on
+    them. Statistics that are computed from the same numbers bound each other, such as a mean and
+    its count.
     """
     values = {label: np.array(column, dtype=float) for label, column in columns.items()}
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))

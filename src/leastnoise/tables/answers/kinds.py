@@ -72,7 +72,7 @@ def kind_of(parsed: ParsedQuery) -> QueryKind:
 
 
 def quantile_kind(parsed: ParsedQuery) -> QuantileKind:
-    """The method for the quantiles of a query."""
+    """The kind of the answers to a query's quantiles: by chance or by a tree."""
     spec, query = parsed.spec, parsed.query
     if not reads_tree(spec, query):
         return BY_CHANCE
@@ -109,7 +109,7 @@ def why_no_clipping(parsed: ParsedQuery) -> str:
 
 
 def why_no_rho(parsed: ParsedQuery) -> str:
-    """The reason why some noise of a query isn't Gaussian, so that ρ isn't exact; "" if all is."""
+    """The reason why not all noise of a query is Gaussian, so that ρ isn't exact; else ""."""
     return _RANKS if parsed.quantiles else kind_of(parsed).why_no_rho
 
 
@@ -120,7 +120,7 @@ def file_names(parsed: ParsedQuery) -> list[str]:
 
 
 def lay_out_query(parsed: ParsedQuery) -> Parts:
-    """The layouts of each part of a query: one for each known bound on what a unit can change.
+    """The layouts of each part of a query, one for each method that bounds what a unit can change.
 
     All layouts of a part have the same cells. A query that asks for quantiles only has no part
     here: see `lay_out_ranks`. Raises LayoutError if a part has no layout.

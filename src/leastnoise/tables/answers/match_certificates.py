@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def list_answers(layouts: SpecLayout) -> list[Answer]:
-    """The answers to all queries of a spec; answers whose queries may share draws come first."""
+    """The answers to all queries of a spec, in the order of their draws.
+
+    Answers whose queries may share draws come first, then the other answers in the spec's order,
+    and the answers to quantiles last.
+    """
     queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
     parsed_queries = parse_queries(layouts.spec)
@@ -66,7 +70,7 @@ def _by_draw(
 ) -> list[tuple[list[str], Named]]:
     """Group the certificates by draw.
 
-    Each item has the draw's labels and its named certificates.
+    Each item has the labels of the draw's queries, and its certificates with their names.
     """
     draws: list[tuple[list[str], Named]] = []
     for name, claim in certificate.draws:

@@ -89,8 +89,8 @@ class NoisyPart(TablePart):
     """One part of a query: its layout, share of the budget, noise and expected error.
 
     A query has one part, or two if it counts both persons and rows (see `Layout`). A query with
-    tables of sums has a part for each table. `index` is the part's index in its `answered` draw.
-    Each kind of answer has a subclass.
+    tables of sums has a part for each table. `baselines` are plain noise for comparison. `index` is
+    the part's index in its `answered` draw. Each kind of answer has a subclass.
     """
 
     layout: Layout
@@ -111,10 +111,7 @@ class NoisyPart(TablePart):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate of the draw.
-
-        If there are several, the certificate that spends the most.
-        """
+        """The certificate of the draw: `NoisyAnswer.certificate`."""
         return self.answered.certificate
 
     @property
@@ -159,7 +156,7 @@ class NoisyPart(TablePart):
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates that noise is added to."""
+        """The number of the part's coordinates to which noise is added."""
         return self.layout.dimension
 
     @property
@@ -177,7 +174,7 @@ class NoisyPart(TablePart):
 
     @property
     def which_numbers(self) -> str:
-        """The words that say which numbers the list of errors is about."""
+        """The words that say which numbers the list of errors is about, such as "in each cell"."""
         return "in each cell"
 
     @property
@@ -214,7 +211,7 @@ class NoisyPart(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """The most rows in a cell for which rounding is negligible: see `rounded_rows`.
+        """The number of rows in a cell from which rounded values may matter: see `rounded_rows`.
 
         None if no values are summed.
         """
@@ -234,19 +231,19 @@ class NoisyPart(TablePart):
 
     @property
     def saved(self) -> float | None:
-        """The fraction of spherical noise's variance that this noise saves; None if unknown."""
+        """The fraction of spherical noise's variance that this noise saves; None if not known."""
         return None
 
     @property
     def relative_to_split(self) -> float | None:
-        """The scale of the noise divided by the scale of `split`; None without a `split`."""
+        """The scale of the noise divided by the scale of `split`; None if there is no `split`."""
         return (
             None if self.split is None else float(self.certificate.noise.scale / self.split.scale)
         )
 
     @property
     def why_no_difference(self) -> str | None:
-        """The reason why differences of two releases are biased; None if they aren't.
+        """The reason why differences of two releases would be biased; None if they aren't.
 
         They are biased if noisy counts decide which groups or cells are published.
         """
@@ -285,7 +282,7 @@ class NoisyPart(TablePart):
         yield Listing(title=self._title(spec.privacy.person), heads=heads, rows=rows)
 
     def _title(self, person: str) -> str:
-        """The title of the listing: the part's numbers, share of the budget, and noise."""
+        """The title of the listing: the part's numbers, its share of the budget, and its noise."""
         layout, budget = self.layout, self.budget
         what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
         return (
@@ -302,7 +299,11 @@ class NoisyPart(TablePart):
         return _words.count_noun(self.layout.cells, "cell")
 
     def _noise_in_words(self, person: str) -> str:
-        """The name of the noise and its parameters, to end the title."""
+        """The end of the title: the noise's name, and what the noise gains.
+
+        It names the parts that share the draw. If it is known, it says how the noise is shaped, and
+        how much error joint planning saves.
+        """
         geometry = self.certificate.geometry
         others = [label for label in self.group if label != self.label]
         words = f", planned together with {_words.list_names(others)}" if others else ""
@@ -316,7 +317,7 @@ class NoisyPart(TablePart):
         return words
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about published groups, suppression, this kind of part, and wishes (`Wish`)."""
+        """Sentences about groups, parts, suppression, this kind of part, and wishes (`Wish`)."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.part:
@@ -377,7 +378,8 @@ class NoisyPart(TablePart):
 class NoisyAnswer(ABC):
     """The queries whose numbers get noise from one draw.
 
-    `certificate` is about the noise of this draw. `split` is as in `Answered`.
+    `certificate` is about the noise of this draw; if there are several certificates, it is the one
+    with the largest ε. `split` is as in `Answered`.
     """
 
     certificate: Certificate
@@ -387,7 +389,7 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels by which certificates name the answer's queries."""
+        """The labels by which certificates name the draw's queries."""
 
     @property
     @abstractmethod
@@ -435,8 +437,9 @@ def check_draw(
 ) -> None:
     """Raise CertificateRejected unless `drawn` is about one draw of noise for these layouts.
 
-    Checks dimension, budget (this `share`), sampling, grid and neighbours. Callers have to check
-    the sensitivity. `where` begins the message.
+    Checks that its dimension, its budget (`share`) and its `neighbours` are as expected, that no
+    rows are sampled, and that it has a grid. Callers have to check the sensitivity. `where` begins
+    the message.
     """
     needed = sum(layout.dimension for layout in layouts)
     if drawn.dimension != needed:
@@ -471,7 +474,10 @@ def half_width(error: ExpectedError) -> str:
 
 
 def bounds_of_error(spec: Spec, asked: AnyStatistic) -> str:
-    """A remark that a statistic's error is shown for the widest possible bounds; "" if it isn't."""
+    """A remark that a statistic's error is shown for the widest possible bounds; else "".
+
+    The remark is needed if the release itself finds the bounds.
+    """
     return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 
 
@@ -480,7 +486,10 @@ def _std(value: float | None) -> str:
 
 
 def _plain(error: ExpectedError) -> str:
-    """The better plain noise as text: its name, and its std divided by the std of `error`."""
+    """The better plain noise as text: its name, and its std divided by the std of `error`.
+
+    "impossible" if the budget allows no plain noise.
+    """
     known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
     possible = [(std, name) for name, std in known if std is not None]
     if not possible:

@@ -35,12 +35,12 @@ class OfOneQuery(ABC):
 
     @property
     def layout(self) -> Layout:
-        """The query's first layout; others bound a unit in another way, or have other bits."""
+        """The query's first layout. Its others bound a unit otherwise, or have other bits."""
         return self.query.layouts[0]
 
     @property
     def releases(self) -> int:
-        """The number of releases of the plan."""
+        """The number of releases that one unit can change, for which the budget is planned."""
         return self.layouts.spec.compositions
 
     @property

@@ -59,7 +59,7 @@ class Plain:
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Group the queries by draw, then find and prove the least noise for each draw."""
+        """Group the queries by draw, then find and prove the least noise known for each draw."""
         listed = self._lay_out_alone()
         if listed is None:
             return
@@ -75,8 +75,8 @@ class Plain:
     def _lay_out_alone(self) -> SpecLayout | None:
         """The layouts of a spec with these queries only, and the sum of their shares as its budget.
 
-        So each query keeps its share of the whole budget. Quantiles are left out. None if no query
-        of the spec belongs to this answer.
+        So each query keeps its share of the budget of the whole spec. Quantiles are left out. None
+        if no query of the spec belongs to this answer.
         """
         layouts, labels = self.layouts, set(self.labels)
         kept = [
@@ -152,7 +152,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels by which certificates name the answer's queries."""
+        """The labels by which certificates name the draw's queries."""
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
@@ -213,9 +213,8 @@ class DrawnPart(NoisyPart):
     def saved(self) -> float | None:
         """The fraction of spherical noise's variance that this noise saves.
 
-        None for noise such as spherical or Laplace noise: see `Baselines.find_saving`.
-
-        Both are compared at the draw's own share of the budget: see `Answered.split`.
+        Both noises are compared at the draw's own share of the budget: see `Answered.split`. None
+        for noise such as spherical or Laplace noise: see `Baselines.find_saving`.
         """
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)

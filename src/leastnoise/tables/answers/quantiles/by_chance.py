@@ -3,9 +3,10 @@
 Each candidate is cut into the same number of equal parts, and permute-and-flip chooses a part.
 
 Notation: s is the number of rows between a part and the true rank. A draw of rate λ chooses, among
-B parts, the part with the largest E − λs, for independent standard exponential numbers E. Then P(s
-> ln(B/β)/λ) <= β for the chosen part and any probability β. The reason is that some part has s = 0,
-and any other part has to beat it (theory/release.md §10).
+B parts, the part with the largest E − λs, for independent standard exponential numbers E. For any
+probability β, the chosen part then has s <= t = ln(B/β)/λ with probability at least 1 − β. The
+reason is that some part has s = 0. A part with s > t has to beat it, with probability at most
+e^(−λt) = β/B, and there are at most B such parts (theory/release.md §10).
 """
 
 from __future__ import annotations
@@ -80,7 +81,12 @@ class ByChance(QuantilePlan):
         return cls(layout=layout, budget=whole, certificate=claim, beside_trees=asked.beside_trees)
 
     def rows_off(self, index: int) -> float:
-        """A bound, with probability 95 %, on the error in rows of the quantile at `index`."""
+        """A bound, with probability 95 %, on the error in rows of the quantile at `index`.
+
+        A quantile may be chosen between two others. Then the bound is the sum of t for its own
+        choice and for the earlier choices that bound it; 5 % is divided equally among these
+        choices.
+        """
         claim = self.certificate
         path = list(_path(claim, index))
         missed = MISSED / len(path)
@@ -88,7 +94,7 @@ class ByChance(QuantilePlan):
         return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
-        """Sentences about the candidates, and about the rounds in which quantiles are chosen."""
+        """A sentence about the candidates, and one about the rounds if choices depend on others."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [NEAREST]

@@ -1,6 +1,6 @@
 """Quantiles that are read off noisy counts of the rows at each candidate.
 
-The counts have noise on a tree, so that it partly cancels in sums of neighbouring counts. For
+The counts have noise on a tree. So the noise partly cancels in sums of neighbouring counts. For
 listed groups, one draw has a tree for each group. For unlisted groups, each group has a draw, and
 is published if its tree's total reaches a threshold (theory/release.md §10).
 """
@@ -95,7 +95,10 @@ class TreePlan(QuantilePlan):
     how: ClassVar[str] = "a tree of counts"
 
     def rows_off(self, index: int) -> float:
-        """A bound, with probability 95 %, on the error in rows of the quantile at `index`."""
+        """A bound, with probability 95 %, on the error in rows of the quantile at `index`.
+
+        The bound comes from the tree's noise and the quantile's level.
+        """
         return self.tree.rows_95(self.layout.statistics[index].level)
 
     @property
@@ -167,22 +170,26 @@ class ByTree(TreePlan):
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees to search, each for all groups in one draw.
+        """The trees that the search compares; each is for the counts of all groups, in one draw.
 
-        `RowCounts` refuses a unit that doesn't add whole rows.
+        `RowCounts` raises an error if a unit may add a fraction of a row.
         """
         moves = RowCounts(layout.reach, neighbours=layout.neighbours)
         return _list_trees(layout, moves, f'{_ADVICE}, or use quantiles_by = "{FLIP}"')
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
-        """Find and prove the noise on the trees of all groups, as one draw."""
+        """Find and prove the noise on the trees of all groups, which is one draw."""
         trees = ByTree.list_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByTree:
-        """Read the quantiles. Reject a certificate that is not about the noise on their trees."""
+        """Read the plan of the quantiles from the certificate `claim`.
+
+        Raises CertificateRejected unless it is about noise on the trees of these quantiles, at
+        their share of the budget.
+        """
         layout = asked.layout
         why = f"Query {layout.label!r}: expected a certificate of noise on its quantiles' trees."
         claim = expect_claim(claim, Certificate, why)
@@ -208,7 +215,7 @@ class ByTreeAndThreshold(TreePlan):
 
     A group is published if the total of its tree reaches a threshold. The certificate `claim` is
     about the tree of one group; the noise is drawn anew for each group. `sizes` has the sizes from
-    which groups are published.
+    which groups are published with probability ½ and with probability 95 %.
     """
 
     claim: ThresholdCertificate
@@ -216,13 +223,13 @@ class ByTreeAndThreshold(TreePlan):
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees to search, each for one group, and for a unit that is added or removed."""
+        """The trees that the search compares, each for one group; a unit is added or removed."""
         moves = RowCounts(_limits_of(layout).per_group, neighbours="add-remove")
         return _list_trees(layout, moves, _ADVICE)
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> ThresholdCertificate:
-        """Find and prove the noise on a group's tree, and the smallest threshold."""
+        """Find and prove the noise on a group's tree, and the smallest threshold that is proved."""
         budget, limits = share.share(Fraction(1, releases)), _limits_of(layout)
         trees = ByTreeAndThreshold.list_trees(layout)
         _, pure = split_budget(budget, layout.neighbours)
@@ -238,7 +245,11 @@ class ByTreeAndThreshold(TreePlan):
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByTreeAndThreshold:
-        """Read the quantiles. Reject a certificate that doesn't fit their groups or trees."""
+        """Read the plan of the quantiles from the certificate `claim`.
+
+        Raises CertificateRejected unless it is about the threshold, groups, trees and budget that
+        the spec implies.
+        """
         layout, where = asked.layout, f"Query {asked.layout.label!r}"
         why = f"{where}: expected a certificate of noise on a tree with a threshold."
         claim = expect_claim(claim, ThresholdCertificate, why)
@@ -309,9 +320,9 @@ class ByTreeAndThreshold(TreePlan):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a total below the threshold.
+        """The first fault of the columns, as the end of a sentence; None without a fault.
 
-        It is the end of a sentence; None without a fault.
+        A total below the threshold is a fault.
         """
         if why := super().find_wrong(columns, numbers, kind):
             return why

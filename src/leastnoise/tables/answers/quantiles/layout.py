@@ -2,10 +2,10 @@
 
 Each pair of a group and a candidate is a cell, in which rows are counted as in a histogram. These
 counts give each candidate's rank in its group. A quantile is chosen by permute-and-flip from these
-ranks, or read off the same counts with noise on a tree (theory/release.md §10). All rows of a
-person count. If a person has more rows than the limit, each row counts as a fraction, so that no
-rows have to be chosen. With a tree for each unlisted group, each row counts as 1, and a person's
-rows beyond the limits are left out: see `rows.unlisted_ranks`.
+ranks, or read off the same counts with noise on a tree (theory/release.md §10). For
+permute-and-flip, all rows of a person count. If a person has more rows than the limit, each row
+counts as a fraction, so that no rows have to be chosen. With a tree for each unlisted group, each
+row counts as 1, and a person's rows beyond the limits are left out: see `rows.unlisted_ranks`.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ class QuantileKind(ABC):
         """The class of the plans of these quantiles."""
 
     def count_of(self, spec: Spec, query: Query) -> Count | None:
-        """The statistic for a tree's total, if totals decide which groups are published.
-
-        It is None if no total decides.
-        """
+        """The statistic of a tree's total if totals decide which groups are published, or None."""
         return tree_count(spec, query)
 
     @abstractmethod
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
         """The layout of counts by group and candidate, with the limits of a unit.
 
-        `counted` is the same layout before a unit is limited. Raises LayoutError if no limit bounds
-        a unit, or if a tree can't have these counts.
+        `counted` is the same layout before a unit is limited. Raises LayoutError if the spec sets
+        no limit that bounds a unit, or if a tree can't have these counts.
         """
 
     def lay_out(self, spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
-        """The layouts of the quantiles of `query`, one for each column."""
+        """The layouts of the quantiles of `query`, one for each column.
+
+        Raises LayoutError for too many cells, or if `bound` raises it.
+        """
         spec = found_bounds.drop_bounds_of(spec, query)
         layouts = [
             self._lay_out_column(spec, query, quantiles, f"{PART}{index}" if index > 1 else PART)
@@ -131,7 +131,11 @@ class QuantilesByChance(QuantileKind):
         return ByChance
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
-        """Bound the rows of a unit in all groups together; raises LayoutError if no limit does."""
+        """The layout `counted`, with a limit on the rows of a unit in all groups together.
+
+        A unit that is a row needs no limit. Raises LayoutError if the spec sets none for other
+        units.
+        """
         if counted.by_row:
             return counted
         groups = counted.axes[:-1]
@@ -183,10 +187,7 @@ class QuantilesOfUnlisted(QuantileKind):
         return ByTreeAndThreshold
 
     def count_of(self, spec: Spec, query: Query) -> Count:
-        """The statistic for the total of the first column's tree.
-
-        It decides which groups are published.
-        """
+        """The statistic of the total of the first column's tree, which decides on publication."""
         return Count(column=next(iter(quantiles_by_column(query))))
 
     def bound(self, spec: Spec, query: Query, counted: Layout) -> Layout:
@@ -204,10 +205,10 @@ class QuantilesOfUnlisted(QuantileKind):
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, layout: QuantileLayout) -> Layout:
-    """The layout of the published column with the total of the tree's counts.
+    """The layout of the published column with the total of a tree's counts.
 
-    `layout` is the layout of the first column's quantiles. The total is the sum of the noisy
-    counts, without further noise.
+    The tree belongs to the quantiles of the first column, whose layout is `layout`. The total is
+    the sum of the noisy counts, without further noise.
     """
     needs, part = count.components(spec, by_row=spec.privacy.by_row), layout.part
     shape = shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)

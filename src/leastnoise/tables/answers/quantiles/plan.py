@@ -63,9 +63,8 @@ class RankError:
     """A bound on the error of a quantile in rows of its group; it holds with probability 95 %.
 
     The error is the number of rows between the published candidate and the true rank, without the
-    rows at that candidate. A quantile may be chosen between two others, which were chosen before.
-    Then `rows_95` includes their errors. `sizes` are group sizes with which the error is
-    illustrated.
+    rows at that candidate. If a quantile is chosen between two others, which were chosen before,
+    `rows_95` includes their errors. `sizes` are group sizes with which the error is illustrated.
     """
 
     statistic: str
@@ -119,10 +118,10 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def describe_draw(self) -> list[str]:
-        """Sentences about the method."""
+        """Sentences about the method by which quantiles are chosen or computed."""
 
     def in_words(self) -> list[str]:
-        """Sentences about the method and the errors."""
+        """Sentences about the method, the quantiles' share of ε, and the errors."""
         errors = (error.in_words() for error in self.errors)
         return [*self.describe_draw(), *_describe_share(self.layout), *errors]
 
@@ -162,7 +161,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def where(self) -> str:
-        """The phrase that names the groups of the table."""
+        """The words for the groups of the table: their number, or that noise chooses them."""
         if self.layout.unlisted:
             return "each group that is published"
         return _words.count_noun(self.layout.cells, "cell")
@@ -297,7 +296,10 @@ class QuantilePlan(AloneInDraw):
         """The fields of plan.json that only this method has."""
 
     def _count_record(self) -> dict[str, Any]:
-        """The total that decides which groups are published, as JSON values; {} without it."""
+        """The fields of plan.json about a total that decides on publication; {} if none decides.
+
+        They have the error of the total, and the rules for published groups if there are any.
+        """
         if (error := self.count_error) is None:
             return {}
         kept = [text for layout, _ in self.noisy for text in describe_kept_groups(layout)]
@@ -314,7 +316,7 @@ class QuantilePlan(AloneInDraw):
 
 
 def _describe_share(layout: QuantileLayout) -> Iterator[str]:
-    """Yield a sentence about the share of a query's ε that the spec gives to its quantiles."""
+    """Yield a sentence about the share of a query's ε for its quantiles, if the spec gives it."""
     if layout.share is not None:
         yield (
             f"{layout.name} gives {float(100 * layout.share):.3g} % of its ε to its quantiles, and "

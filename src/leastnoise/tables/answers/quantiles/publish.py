@@ -128,7 +128,7 @@ def publish_unlisted(
 ) -> Table:
     """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
 
-    `totals` is the output of `rows.unlisted_ranks`: rows of a public cell, a group's keys, a
+    `totals` is the output of `rows.unlisted_ranks`: tuples of a public cell, a group's keys, a
     candidate's index, and a count. Every group with rows gets fresh noise, even if it isn't
     published. `count` has the layout and the error of the totals' column. `entropy` is for tests.
     """
@@ -165,8 +165,9 @@ def read_places(
     """For each group and level, the positions of the quantile and of the two ends of its interval.
 
     Positions are indices of candidates. `noisy` has a row for each group, with all cells of its
-    tree; the first cells are the candidates. True quantiles never fall as levels rise. Where an end
-    of a noisy interval falls, intervals are widened until none does.
+    tree; the first cells are the candidates. True quantiles never decrease from a level to a higher
+    level. So a lower end is reduced to the smallest lower end of all higher levels, and an upper
+    end is raised to the largest upper end of all lower levels.
     """
     levels = [quantile.level for quantile in layout.statistics]
     widths = [tree.half_widths(level) for level in levels]
@@ -229,11 +230,11 @@ def read_chosen_values(
 def wrong_quantile(
     layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str
 ) -> str | None:
-    """The label of a quantile that no valid run could publish; None if all are possible.
+    """The label of the first quantile with a fault; None without a fault.
 
-    A quantile is a candidate, is not below the quantile of a lower level, and lies in its interval.
-    The ends of an interval lie halfway between candidates, or are infinite. `columns` are as
-    `read_table` returns them.
+    It is a fault if a quantile is no candidate, is below the quantile of a lower level, or is
+    outside its interval. The ends of an interval have to lie halfway between candidates, or be
+    infinite. `columns` are as `read_table` returns them.
     """
     positions = [
         {(type(value), value): at for at, value in enumerate(values_as_read(values, kind))}
@@ -256,8 +257,8 @@ def wrong_quantile(
 def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
     """List each candidate's published value, its lower interval end and its upper interval end.
 
-    The interval holds the values that are counted at the candidate. Each of the three lists has an
-    item for each candidate.
+    Values between these ends are counted at the candidate. Each of the three lists has an item for
+    each candidate.
     """
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]

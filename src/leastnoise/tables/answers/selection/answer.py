@@ -1,11 +1,13 @@
 """The largest groups: permute-and-flip selects them, and then their counts get fresh noise.
 
 Notation: k of B groups are selected in k rounds r = 1 … k. In a round, each remaining count gets an
-independent standard exponential number divided by λ, the rate of the round; the largest sum wins.
+independent standard exponential number divided by λ, the rate of the round. The group with the
+largest sum is selected.
 
 For any t, with probability at least 1 − Σ_(r<=k) (B − r)/2·e^(−λt), no omitted count exceeds a
-selected count by more than t. The reason is that in round r, one of B − r smaller groups would have
-to beat the largest group that is left (theory/release.md §12).
+selected count by more than t; these are counts without noise. Otherwise a group was selected in
+some round r although the largest group that was left had more than t more. Each of the B − r
+smaller groups beats the largest so with probability at most e^(−λt)/2 (theory/release.md §12).
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ class Selection(OfOneQuery):
     def _find_selection(self) -> SelectionCertificate:
         """The certificate of the selection in one release, which follows from the spec alone.
 
-        Raises Refused if the query's share of ε is too small.
+        Raises Refused if the query's share of ε is too small, or has too many digits.
         """
         layout = self.layout
         try:
@@ -179,8 +181,8 @@ class Selected(NoisyAnswer):
     """The plan of a query that selects groups, and then adds noise to their counts.
 
     `certificate` is about the noise in counts, `selection` about the rounds of one release.
-    `budget` is the share of both together. `baselines` are plain noise for the counts. `person` is
-    the spec's word for a unit.
+    `budget` is the share of the budget for both, for all releases together. `baselines` are plain
+    noise for the counts. `person` is the spec's word for a unit.
     """
 
     selection: SelectionCertificate
@@ -209,9 +211,10 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """A bound on how far any omitted count exceeds any selected count, with probability 95 %.
+        """A bound, with probability 95 %, on the gap between omitted and selected counts.
 
-        The probability is for all pairs of an omitted and a selected group together.
+        The gap is the omitted count minus the selected count, both without noise. With probability
+        95 %, the bound holds for all pairs of groups at once.
         """
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4

@@ -66,10 +66,11 @@ class SelectionQueries(QueryKind):
                 yield f"{path}.{name}", 'Not used with by = "selection": use another query.'
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layouts of the counts of the selected groups, one for each way to bound a person.
+        """The layouts of the counts of the selected groups.
 
-        The rows of these layouts are the selected groups; `candidates_of` gives all groups. Raises
-        LayoutError unless `top` is below the number of groups, or for too many groups.
+        They differ in the number of groups in which a person counts. Their rows are the selected
+        groups; `candidates_of` gives all groups. Raises LayoutError unless `top` is below the
+        number of groups, or for too many groups.
         """
         if query.top is None:
             raise ValueError("the checks of the spec come first")
