@@ -378,8 +378,8 @@ class NoisyPart(TablePart):
 class NoisyAnswer(ABC):
     """The queries whose numbers get noise from one draw.
 
-    `certificate` is about the noise of this draw; if there are several certificates, it is the one
-    with the largest ε. `split` is as in `Answered`.
+    `certificate` is about the noise of this draw. If several certificates are about parts of this
+    noise, it is the one with the largest ε. `split` is as in `Answered`.
     """
 
     certificate: Certificate

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class OverTime(ABC):
-    """An answer to a query with running totals: one draw for a whole series.
+    """An answer to a query with running totals: one draw of noise for a whole series.
 
-    Each release publishes a part of it.
-
-    Each release passes its `RunningSums` to the next release.
+    The noise is on a tree whose leaves are the releases; a restart of the series begins another
+    tree. Each release publishes its part of the noisy counts, and passes its `RunningSums` to the
+    next release.
     """
 
     @property
@@ -43,14 +43,14 @@ class OverTime(ABC):
 
     @abstractmethod
     def publish(self, sums: RunningSums) -> list[Table]:
-        """The table of each part for one release, given the release's noisy sums."""
+        """The published table of each part for one release, given the release's running sums."""
 
     @abstractmethod
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
         """The table of sums over the releases from `first` to `last`, all of one tree.
 
-        `counts` has the sum of the published counts for each cell. Raises NotApplicable or
-        InvalidArgument if no 95 % interval is known.
+        `counts` has, for each cell, the sum of the counts that these releases published. Raises
+        NotApplicable or InvalidArgument if no 95 % interval is known.
         """
 
     @abstractmethod

@@ -45,9 +45,9 @@ FOR_THE_LARGEST = (
 class Summed(NoisyAnswer):
     """The tables of one query, which are sums of the same cells, all from one draw.
 
-    `cells` is the layout of the cells, and `budget` the query's share of the release's budget. If
-    several tables have noise, `certificate` is about the noise that takes most of this budget.
-    Methods take the `index` of a published table.
+    `cells` is the layout of the cells, and `budget` the query's share of the spec's budget. If
+    several tables have noise, `certificate` is the one with the largest ε. Methods take the `index`
+    of a published table.
     """
 
     cells: Layout
@@ -65,13 +65,19 @@ class Summed(NoisyAnswer):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if `name` names a certificate of noise in one table of the query with this label."""
+        """True if `name` names a certificate of noise in one table of the query with this label.
+
+        False by default: the only certificate is named by the label itself.
+        """
         return False
 
     @classmethod
     @abstractmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """Find and prove the noise, without δ if `pure`. Raises Refused if no noise is proved."""
+        """Find and prove the noise; `share` is the budget of all releases together.
+
+        If `pure`, the noise spends no δ. Raises Refused if no noise is proved.
+        """
 
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
@@ -119,7 +125,7 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def in_words(self) -> list[str]:
-        """Sentences about the noise, with a comparison with other noise for these tables."""
+        """Sentences about the noise and its standard deviations, for plan and command line."""
 
     def mark(self, index: int) -> dict[str, Any]:
         """The fields of plan.json that differ between the tables."""
@@ -159,7 +165,7 @@ class Summed(NoisyAnswer):
         return Reads(cells=(self.cells,))
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """Sentences about the noise, with a comparison with other noise for these tables."""
+        """The sentences of `in_words`, which are about the noise."""
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
 
@@ -183,7 +189,7 @@ class SumPart(NoisyPart):
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates that noise is added to."""
+        """The number of the table's coordinates."""
         return self.answered.dimension(self.index)
 
     @property
@@ -254,7 +260,10 @@ class Sums(OfOneQuery):
         return self.kind.owns(self.label, name)
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the noise of all tables of the query."""
+        """Find and prove the noise of all tables; Gaussian noise if the budget is in ρ.
+
+        Raises Refused if no noise is proved.
+        """
         tell(f"Finding and proving the noise of {self.label}")
         if self.layouts.spec.privacy.rho is not None:
             claims = self.kind.find_gaussian(self.layout, self.share, self.releases)

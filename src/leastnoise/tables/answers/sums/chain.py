@@ -1,7 +1,7 @@
 """Whole-number noise on a tree along one order of the columns, for a query with margins.
 
-For the order sex, age, region, the tree has four levels: the total, the numbers by sex, those by
-sex and age, and the cells. All tables are sums of the same noisy cells. The distribution of the
+For the order sex, age, region, the tree has four levels: the total, the numbers by sex, the numbers
+by sex and age, and the cells. All tables are sums of the same noisy cells. The distribution of the
 noise is known for every table, even if the table isn't a level of the tree.
 """
 
@@ -58,7 +58,10 @@ class Chain:
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise, with a table for every subset of the columns, whose bit mask is its index."""
+        """The noise, and the table by every subset of the columns.
+
+        The index of a table is its bit mask.
+        """
         sizes = [self.noise.branches[self.order.index(column)] for column in range(len(self.order))]
         cells = np.arange(self.noise.dimension).reshape(sizes).transpose(self.order).reshape(-1)
         return TreeStrategy(
@@ -139,9 +142,10 @@ def find_chain(
 ) -> tuple[Chain, Certificate] | None:
     """Find and prove the chain with the smallest Σ ln(variance) over the published tables.
 
-    If the layout says `largest`, the largest variance is minimized instead. Each of the `releases`
-    has an equal part of ε; δ is left unspent. None if a unit may be in several cells, if ε is 0, or
-    if no order can be used in reasonable time.
+    If the layout says `largest`, the largest variance is minimized instead. Only the orders of
+    `_list_orders` are compared. Each of the `releases` has an equal part of ε; δ is left unspent.
+    None if a unit may be in several cells, if ε is 0, if there are no orders to compare, or if the
+    noise or its error isn't proved.
     """
     if not in_one_cell(cells) or not budget.epsilon:
         return None

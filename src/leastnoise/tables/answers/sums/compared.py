@@ -64,11 +64,11 @@ class Compared:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """Compare each statistic that adds up with other strategies; returns a `Compared` by label.
+    """The plan's standard deviation of each statistic that adds up, beside other strategies'.
 
-    `cells` is the layout of the published numbers. Standard deviations are in the statistic's
-    units. `variances` has the plan's variances of measured numbers; shape (measured numbers,
-    published tables).
+    Returns a `Compared` by the statistic's label. `cells` is the layout of the published numbers.
+    Standard deviations are in the statistic's units. `variances` has the plan's variances of
+    measured numbers; shape (measured numbers, published tables).
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
     marginals = published.with_noise()
@@ -110,9 +110,10 @@ def _log_bound(
 ) -> float | None:
     """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
 
-    v is the variance of a number of a table with any additive noise. The noise has to hide a shift
-    of one cell by the most that a unit can move a number. If units are replaced and always count,
-    the bound uses a weaker fact: the noise has to hide opposite shifts of two cells.
+    v is the variance of `number` in a table with any additive noise, in units of the number's
+    radius. The noise has to hide a shift of one cell by the most that a unit can move the number.
+    If units are replaced and always count, the bound uses a weaker fact: the noise has to hide
+    opposite shifts of two cells.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
     if cells.neighbours == "replace-one" and always_counts(cells, number):

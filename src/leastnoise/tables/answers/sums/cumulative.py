@@ -101,9 +101,10 @@ class Cumulative(TreeSums):
         return Workload(cells=self.cells.cells, tables=tuple(tables))
 
     def _sum_groups(self, mask: int) -> NDArray[np.int64]:
-        """For each cell, the index of the row that it belongs to in a table by fewer columns.
+        """For each cell, the index of the row to which it belongs in a table of bins.
 
-        `mask` is the bit mask of the columns that this table of bins keeps.
+        The table has a row for each combination of a bin and of keys in the columns that it keeps.
+        `mask` is the bit mask of these group columns.
         """
         sizes = [axis.cells for axis in self.cells.axes]
         kept = [i for i in range(len(sizes)) if mask >> i & 1 or i == len(sizes) - 1]
@@ -115,8 +116,8 @@ class Cumulative(TreeSums):
     def strategy(self) -> TreeStrategy:
         """The noise of all groups' trees, with the published tables as sums of its cells.
 
-        A table of bins has the nodes of a tree's last level. A table of running sums has sums of
-        the first bins of a tree.
+        The numbers of a table of bins are the nodes of a tree's last level. Running sums are sums
+        of the first bins of a tree. In tables by fewer columns, both are added over groups.
         """
         of_group = (Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins))
         summed = [self.cells.cells // layout.cells for layout in self.layouts[::2]]
@@ -134,9 +135,10 @@ class Cumulative(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the groups' trees, its table's name (or None) and each cell's node.
+        """For each level of the groups' trees, its table's name and each cell's node.
 
-        The bins are the last level: see `TreeSums.nodes`.
+        The name is None if the level isn't published. The bins are the last level: see
+        `TreeSums.nodes`.
         """
         branches = self.noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
@@ -146,7 +148,7 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, summed up to the table, with the whole budget of the query."""
+        """Plain noise in the bins, summed up to the table, for the whole budget of the query."""
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 

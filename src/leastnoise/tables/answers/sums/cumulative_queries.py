@@ -144,7 +144,8 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """Choose, among `ways` to bound a unit, a bounding that leaves the unit in one bin.
 
     If no such bounding exists, choose the bounding with which a unit moves the fewest rows. Returns
-    the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    the problem as text if no bounding fits, or if there are too many bins. `shape` is the layout to
+    be bounded.
     """
     if shape.cells > MOST_BINS:
         return (

@@ -101,7 +101,7 @@ class KeyTree:
         return tuple(int(count) for level in counts for count in level)
 
     def nodes(self, level: int) -> Wholes:
-        """The indices of the values of a level, in the order of the nodes of `noise.trees`."""
+        """The indices in `values` of a level's values, in the order of nodes in `noise.trees`."""
         sorted_places = self.places[level][self.order]
         return sorted_places[np.flatnonzero(np.diff(sorted_places, prepend=-1))]
 
@@ -193,7 +193,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
-    """Problems of columns with levels after the first; only one may have levels."""
+    """A problem for each column with levels, except for the first: only one may have levels."""
     for column in [*query.hierarchies][1:]:
         why = "Only one column may have levels. Remove the levels of the others."
         yield f"{path}.group_by.{column}.levels", why

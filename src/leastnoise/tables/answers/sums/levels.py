@@ -106,9 +106,10 @@ class Levels(TreeSums):
 
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
-        """For each level of the tree, its table's name (or None) and each cell's node.
+        """For each level of the tree, its table's name and each cell's node.
 
-        The keys are the last level: see `TreeSums.nodes`.
+        The name is None for a root above all levels. The keys are the last level: see
+        `TreeSums.nodes`.
         """
         tree = key_tree(self.cells)
         root = [(None, np.zeros(self.cells.cells, dtype=np.int64))]
@@ -127,7 +128,10 @@ class Levels(TreeSums):
 
     @cached_property
     def others(self) -> dict[str, float]:
-        """Deviations with noise in the keys alone and per table, and a lower bound, by field."""
+        """Other strategies' standard deviations and a lower bound: fields of `Compared`, by name.
+
+        `cells` is for noise in the keys alone, `apart` for independent noise in each table.
+        """
         releases, tree, tables = (
             self.certificate.compositions,
             key_tree(self.cells),

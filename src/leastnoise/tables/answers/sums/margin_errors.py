@@ -30,7 +30,7 @@ def find_errors(margins: Margins, table: int) -> tuple[NoiseError, ...]:
     """The error of each published number in a row of a table, including the rounding to a grid.
 
     `table` is the bit mask of the table's columns. The noise has to be in tables or in contrasts,
-    not on a tree.
+    not on a tree. A table without noise, a public total, has an error of 0.
     """
     if not margins.marginals.has_noise(table):
         return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
@@ -72,7 +72,8 @@ def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) 
 
     Consider one measured table: its r contrasts have noise of standard deviation s, which gives the
     number noise of standard deviation d. Rounding the contrasts to a grid g moves the number by at
-    most (g/2)·√r·d/s (Cauchy-Schwarz), and adds (g·d/s)²/12 to its variance.
+    most (g/2)·√r·d/s (Cauchy-Schwarz), and adds (g·d/s)²/12 to its variance. The number is also a
+    sum of `roundings` numbers that are rounded to a grid of this `step`.
     """
     index = margins.cells.margins.index(table)
     std = math.sqrt(float(margins.variances[0][index]))
@@ -96,8 +97,9 @@ def _beside_count(
 ) -> tuple[float, ...]:
     """The field `NoiseError.beside_count` of a sum in a mean; empty for any other number.
 
-    `summed` is the number of roundings in a number of the table (`_roundings`). To save time,
-    half-widths are computed for every second a of `UP_TO_1`. The values between get the half-width
+    The field has a half-width of X − a·Y for each a of `UP_TO_1`, where X is the error of the sum
+    and Y of the count. `summed` is the number of roundings in a number of the table (`_roundings`).
+    To save time, half-widths are computed for every second a. The values between get the half-width
     of the next larger a.
     """
     pairs = zip(margins.cells.statistics, margins.cells.uses, strict=True)
@@ -122,9 +124,9 @@ def _beside_count(
 
 
 def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
-    """The noise in a weighted sum of a table's measured numbers, as independent terms.
+    """The noise in a weighted sum of a row's measured numbers, as independent terms.
 
-    `weights` has the weight of each measured number.
+    `table` is the table of the row. `weights` has the weight of each measured number.
     """
     return [
         Term(

@@ -79,7 +79,7 @@ def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
 
 
 def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int]) -> Layout:
-    """Restrict a layout to `tables` as its margins, with cells by the columns of these only.
+    """Restrict a layout to `tables` as its margins, and its cells to the columns of these tables.
 
     Tables by more columns aren't measured, since that would only add noise. A row still counts only
     if it is in a group of every column of the query. No column is dropped if the spec limits a
@@ -141,8 +141,8 @@ def measured_layout(layout: Layout) -> Layout:
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
     """The index of the measured component that gives `component`, and the index of its count.
 
-    The count is of the rows with a value of the same column. Its index is None if `component` is
-    itself a count, or if nothing counts the values.
+    The count is of the rows with a value of the same column, or of all rows if only these are
+    counted. Its index is None if `component` is itself a count, or if nothing counts the values.
     """
     if not component.of_values:
         return layout.measured.index(component), None
@@ -191,18 +191,25 @@ def in_one_cell(layout: Layout) -> bool:
 
 
 def every_row_counts(layout: Layout) -> bool:
-    """True if every row is in a cell, regardless of the row's values."""
+    """True only if every row is in a cell, regardless of the row's values.
+
+    False with any filter or joined table, or with a column that isn't cut into bins for all values.
+    """
     dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.grouped)
     return not (dropped or layout.filters or layout.joined)
 
 
 def always_counts(layout: Layout, number: Component) -> bool:
-    """True if every row counts in a cell, and the number isn't a count of a column's values."""
+    """True only if every row is in a cell, and `number` isn't a count of a column's values."""
     return every_row_counts(layout) and not (number.kind == "count" and number.column)
 
 
 def total_is_known(layout: Layout) -> bool:
-    """True if the total is public: if rows are replaced and all count, it is the number of rows."""
+    """True if the total is public, so that it needs no noise.
+
+    It is public if it is the number of rows, rows are the units, and a row is replaced by another.
+    For this, rows have to be in a cell whatever their values are.
+    """
     return (
         _is_of_a_row(layout)
         and layout.neighbours == "replace-one"
@@ -247,7 +254,11 @@ def layouts_read(layout: Layout) -> list[Layout]:
 
 
 def too_large(layout: Layout) -> str | None:
-    """The reason why the query has too many columns or cells for margins; None if it hasn't."""
+    """The reason why a query is too large for margins; None if it isn't.
+
+    Queries with many columns or cells (not `Marginals.is_small`) have margins of one count of rows
+    only, and every column needs two keys.
+    """
     marginals = marginals_of(layout)
     if marginals.is_small:
         return None
@@ -281,10 +292,11 @@ def contrasts_sensitivity(layout: Layout, table: int) -> L2:
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     """Alternative sensitivities of a table's exact sums: each bounds all shifts by one unit.
 
-    With several numbers in a cell, the first sensitivity is a hull of boxes and the last a ball.
-    Boundings limit Σ_j M_j over the cells j, where M_j is the largest size of a unit's numbers in
-    cell j. A table's cells are sums of these cells, so its Σ_j M_j is no larger. So the
-    sensitivities of `layout.boundings` hold for every table.
+    With one number in a cell, `table_sensitivity` is the only sensitivity. With several numbers,
+    the first sensitivity is a hull of boxes and the last a ball. Boundings limit Σ_j M_j over the
+    cells j, where M_j is the largest size of a unit's numbers in cell j. A table's cells are sums
+    of these cells, so its Σ_j M_j is no larger. So the sensitivities of `layout.boundings` hold for
+    every table.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -315,11 +327,12 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, an l1 bound that gives Laplace noise the same variance.
+    """For each measured component, the l1 norm that gives Laplace noise the table's variance.
 
-    With one number in a cell, this norm is `table_reach`. With q > 1 numbers in a cell, the noise
-    has the shape of a box. The variance of a number is then (q + 1)(q + 2)/3·(bound/ε)², with the
-    bound of its side of the box. Laplace noise has the variance 2·(norm/ε)².
+    The variance is of purely private noise in the table. With one number in a cell, the norm is
+    `table_reach`. With q > 1 numbers in a cell, the noise has the shape of a box. The variance of a
+    number is then (q + 1)(q + 2)/3·(bound/ε)², where the bound is the half-width of the box in this
+    number. Laplace noise has the variance 2·(norm/ε)².
     """
     each = layout.numbers.each
     if each == 1:
@@ -332,7 +345,7 @@ def table_reaches(layout: Layout, table: int) -> list[float]:
 
 
 def table_reach(layout: Layout, table: int) -> Fraction:
-    """The largest l1 norm by which one privacy unit shifts the exact numbers of a table."""
+    """A bound on the l1 norm by which one privacy unit shifts the exact numbers of a table."""
     return layout.bounding.l1(layout.numbers) * _units(layout, table)
 
 
@@ -347,8 +360,9 @@ def _units(layout: Layout, table: int) -> int:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose, among `ways` to bound a unit, the bounding with the smallest l1 norm.
+    """Choose, among `ways` to bound a unit, the bounding whose shifts have the smallest l1 norm.
 
+    Balls are left out, and for several numbers in a cell also bounds on the l1 norm of all numbers.
     Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
     """
     # With several numbers in a cell, the set of shifts is a box. A bound on the l1 norm of all
@@ -416,7 +430,8 @@ class MarginQueries(QueryKind):
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the cells, which lists the published tables as its `margins`.
 
-        Raises LayoutError if there are too many tables or cells, or no bounding fits.
+        Raises LayoutError if there are too many tables or cells, if they are too many for
+        `min_count`, or if no bounding fits.
         """
         statistics, needs = zip(*asked.values(), strict=True)
         components = tuple(dict.fromkeys(component for need in needs for component in need))

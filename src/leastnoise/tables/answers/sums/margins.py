@@ -105,7 +105,7 @@ class Margins(MeasuredSums):
 
     @classmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """Find and prove the noise of each measured table, or of cells on a tree."""
+        """Find and prove the noise of measured tables, of their contrasts, or of a tree."""
         return find_measured(measured_layout(cells), share, pure=pure, releases=releases)
 
     @classmethod
@@ -117,7 +117,8 @@ class Margins(MeasuredSums):
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
         """Read the tables with the noise that `claims` state, proved or not.
 
-        Raises CertificateRejected if a claim states something the spec does not imply.
+        Raises CertificateRejected if a claim states something the spec does not imply, or if not
+        every published table can be computed from the tables with noise.
         """
         drawn = measured_layout(cells)
         marginals = marginals_of(cells)
@@ -191,7 +192,7 @@ class Margins(MeasuredSums):
 
     @property
     def reads(self) -> Reads:
-        """The layouts of the cells, or of the listed tables, and of the total if it is public."""
+        """The layouts of the cells, or of listed tables for many cells, and of a public total."""
         # the total counts all rows, in whichever cell they are
         total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
         return Reads(cells=(*layouts_read(self.cells), *total))
@@ -221,7 +222,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def information(self) -> Floats:
-        """The inverse variance of the noise; shape (measured numbers, tables of `every`).
+        """The inverse variance of the noise; shape (measured numbers, tables of `Marginals.every`).
 
         It is 0 for tables without noise. For noise in contrasts, it is 1/variance of a contrast
         whose squared coefficients add up to 1.
@@ -266,7 +267,9 @@ class Margins(MeasuredSums):
     ) -> Components:
         """The contrasts of each table for one measured number, from which all tables are computed.
 
-        `noisy` has this number in all rows of each measured table. `total` is the public total.
+        `number` is the index of the measured number. `noisy` has it in all rows of each measured
+        table, or in all contrasts of the table if these have the noise. `total` is the public
+        total, if there is one.
         """
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
@@ -279,8 +282,8 @@ class Margins(MeasuredSums):
     def _cell_variances(self) -> Floats:
         """The variance of each measured number in the estimate of one cell.
 
-        If no cells are estimated, it is a small fraction of the smallest variance of a table with
-        noise.
+        If no cells are estimated, it is a small fraction of the smallest variance of a published
+        table with noise.
         """
         marginals = self.marginals
         if self.chain is not None:
@@ -337,7 +340,7 @@ class Margins(MeasuredSums):
 
     @property
     def is_whole(self) -> bool:
-        """True if noise is only in the cells, and whole: then all sums are whole."""
+        """True only if noise is in the cells alone and whole, so that all sums are whole."""
         last = self.marginals.whole
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
@@ -349,12 +352,15 @@ class Margins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """Each statistic that adds up, by label: its standard deviation beside other noise's."""
+        """By label, the deviation of each statistic that adds up, beside other noise's."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of the noise in a count, or in a sum if no count is measured."""
+        """The deviation of a measured table's noise in a count, or in a sum if it has no count.
+
+        `claim` is the certificate of the table's noise.
+        """
         numbers = self.measured_cells.components
         index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
         return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
@@ -364,7 +370,7 @@ class Margins(MeasuredSums):
         return [self.cells.axes[i].column for i in self.marginals.axes(table)]
 
     def noise_record(self) -> dict[str, Any]:
-        """The measured tables as JSON values, or the number of contrasts with noise."""
+        """The measured tables as JSON values, or the number of tables with noise in contrasts."""
         if self.contrasts:  # the noise of each contrast is in certificate.json
             return {"contrasts": len(self.measured)}
         chain = {} if self.chain is None else {"chain": self.chain.columns(self.cells)}
@@ -386,9 +392,9 @@ class Margins(MeasuredSums):
         return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
     def remarks(self) -> list[str]:
-        """Sentences about limits of counts, and about a public total.
+        """Sentences about how many rows are counted exactly, and about a public total.
 
-        If there are too many cells to read, a sentence states up to how many rows counts are exact.
+        The first is only for queries with too many cells to read.
         """
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]

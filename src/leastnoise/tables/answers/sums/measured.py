@@ -128,9 +128,9 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
       composition.
     - Noise on a tree along one order of the columns, if it gains at least `_GAINS` over the others.
 
-    The candidate with the smallest Σ ln(variance) over the published tables is proved. If the
-    layout says `largest`, the largest variance is minimized instead. All `releases` together meet
-    the `budget`. Raises Refused if no candidate is proved.
+    The best candidate has the smallest Σ ln(variance) over the published tables, or the smallest
+    largest variance if the layout says `largest`. If its noise isn't proved, the next candidate is
+    tried. All `releases` together meet the `budget`. Raises Refused if no candidate is proved.
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
@@ -197,7 +197,10 @@ def _list_offers(
 
 
 def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool = True) -> None:
-    """Raise Refused if noise in counts would be too small for floats."""
+    """Raise Refused if noise in counts would be too small for floats.
+
+    `counts` is False if no counts get noise. Then nothing is checked.
+    """
     if counts and budget.epsilon > _MOST_EPSILON * releases:
         raise Refused(
             f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON * releases:,} noise in "
@@ -280,8 +283,8 @@ def _contrasts(
 ) -> list[Certificate] | None:
     """Prove Gaussian noise in the contrasts of tables, all within the budget together.
 
-    Shares are as in `_gaussian`. Returns a certificate for each table in `shares`, in this order;
-    None if it isn't proved.
+    Shares are as in `_gaussian`, with the l2 norm of a shift of the contrasts. Returns a
+    certificate for each table in `shares`, in this order; None if they aren't proved.
     """
     return compose_gaussians(cells, budget, shares, _contrast_moves(cells, shares), times=times)
 
@@ -327,8 +330,8 @@ def compose_gaussians(
 ) -> list[Certificate] | None:
     """Prove Gaussian noise in each table, so that all tables together meet the budget.
 
-    None if they aren't proved. A single table needs no composition: then the result is None, too,
-    unless `single` is True.
+    `shares` are as in `_gaussian`. None if they aren't proved. A single table needs no composition:
+    then the result is None, too, unless `single` is True.
     """
     if len(shares) == 1 and not single:
         return None
@@ -382,7 +385,10 @@ def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """The kinds of noise in tables to try: for each, its search and its 1/variance per release."""
+    """The kinds of noise in tables to try, with the 1/variance that each has in one release.
+
+    Purely private noise needs ε > 0. Gaussian noise needs δ > 0, and isn't tried if `pure`.
+    """
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
@@ -400,7 +406,7 @@ def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> l
 
 
 def _l2_reach(cells: Layout, table: int) -> float:
-    """The largest l2 norm by which one unit shifts a table."""
+    """A bound on the l2 norm by which one unit shifts a table; infinite if none is known."""
     ball = table_sensitivities(cells, table)[-1]
     # the norm doesn't depend on the number of cells, which may be too large for a vector
     dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)

@@ -49,13 +49,16 @@ class MeasuredSums(Summed):
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
-        """True if `name` is the label, a point and the columns of a table, such as `q.1x3`."""
+        """True if `name` is the label, a point and text without a point, such as `q.1x3`.
+
+        Such names are for certificates of noise in a table by some columns.
+        """
         return name.rpartition(".")[0] == label
 
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """Each statistic that adds up, by label: its standard deviation beside other noise's."""
+        """By label, the deviation of each statistic that adds up, beside other noise's."""
 
     @property
     @abstractmethod
@@ -76,7 +79,10 @@ class MeasuredSums(Summed):
         """Further sentences about the noise, such as about a public total."""
 
     def count_std(self, claim: Certificate) -> float:
-        """The standard deviation of the noise in a count, or in a sum if no count is measured."""
+        """The deviation of a measured table's noise in a count, or in a sum if it has no count.
+
+        `claim` is the certificate of the table's noise.
+        """
         return math.sqrt(claim.noise.variance)
 
     def noise_record(self) -> dict[str, Any]:
@@ -136,7 +142,7 @@ class MeasuredSums(Summed):
 
 
 def largest_claim(measured: Mapping[int, Certificate]) -> Certificate:
-    """The certificate with the largest ε."""
+    """The certificate with the largest ε, among the certificates of measured tables."""
     return max(measured.values(), key=lambda claim: claim.budget.epsilon)
 
 
@@ -145,8 +151,9 @@ def check_measured(
 ) -> None:
     """Raise CertificateRejected unless the measured tables are in order and keep to the share.
 
-    If all draws of the release are `composed`, only the share of δ is checked here: the ε of all
-    draws together is proved elsewhere.
+    The ε of their certificates may add up to at most the share's ε, and δ likewise. If all draws of
+    the release are `composed`, only δ is checked here: the ε of all draws together is proved
+    elsewhere.
     """
     tables = f"The tables of {cells.name!r}"
     if list(measured) != sorted(measured):
@@ -181,7 +188,8 @@ def check_claim(  # noqa: PLR0917 (four calls)
 ) -> None:
     """Raise CertificateRejected unless the claim is about noise in `dimension` numbers of a table.
 
-    The claim's sensitivity must be in `moves`, and its noise must be of one of the `families`.
+    The noise must be alike in all cells, and of one of the `families`. The claim's sensitivity must
+    be in `moves`, its neighbours must be the layout's, and it must have a grid and no sampling.
     """
     fits = (
         (claim.dimension == dimension, "it has another number of coordinates than the spec"),

@@ -97,7 +97,8 @@ class NestedMargins(MeasuredSums):
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
         """Read the tables with the noise that `claims` state, all of one family.
 
-        Raises CertificateRejected if a claim states something the spec does not imply.
+        Raises CertificateRejected if a claim states something the spec does not imply, or if not
+        every published table can be computed from the tables with noise.
         """
         nested, measured = nested_of(cells), dict[int, Certificate]()
         names = {noise_name(cells, table): table for table in nested.every}
@@ -150,7 +151,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each table's numbers. If rows differ, it has an error for each row."""
+        """The error of each table's numbers. If rows differ, it has figures for each row, too."""
         tables = range(len(self.nested.tables))
         return tuple(measure_table(self.strategy, table) for table in tables)
 
@@ -161,7 +162,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """The standard deviations of the count, compared with other noise."""
+        """The standard deviation of the count beside other noise's, by the count's label."""
         largest, tables = self.cells.largest, self.nested.tables
         releases, last = self.certificate.compositions, self.nested.every[-1]
         cells = [self.strategy.terms(table, last) for table in range(len(tables))]
@@ -255,9 +256,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     - Whole-number noise in the smallest table from which all published tables can be summed.
     - Gaussian noise in tables, unless `pure`. All together meet the budget by tight composition.
 
-    The candidate with the smallest Σ ln(mean variance) over the published tables is proved. If the
-    layout says `largest`, the largest variance is minimized instead. Raises Refused if no candidate
-    is proved.
+    The best candidate has the smallest Σ ln(mean variance) over the published tables, or the
+    smallest largest variance if the layout says `largest`. If its noise isn't proved, the next
+    candidate is tried. Raises Refused if no candidate is proved.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
@@ -313,7 +314,8 @@ def _variances_of_shares(
 ) -> list[Callable[[int, float], float]]:
     """Functions that map a table and its share of the budget to the variance of its noise.
 
-    There are at most two: for whole-number noise if ε > 0, then for Gaussian noise if δ > 0.
+    The noise is for one release. There are at most two functions: for whole-number noise if ε > 0,
+    then for Gaussian noise if δ > 0.
     """
     kinds, moved = list["Information"](), _count_moves(cells)
     if budget.epsilon:

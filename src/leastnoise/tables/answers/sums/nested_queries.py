@@ -131,7 +131,10 @@ def published_tables(query: Query) -> tuple[int, ...]:
 
 
 def _names(query: Query) -> tuple[list[str], list[str]]:
-    """The names of the levels, the highest first and the keys' column last; of other columns."""
+    """The names of the levels, and the names of the other columns.
+
+    The highest level comes first, and the keys' column last.
+    """
     column, keys = next(iter(query.hierarchies.items()))
     return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]
 
@@ -241,7 +244,7 @@ def columns_in_words(layout: Layout, table: int) -> list[str]:
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """The sensitivity of a table: it bounds all shifts by one unit, in at most one cell."""
+    """The sensitivity of a table: it bounds all shifts by a unit in at most one cell."""
     if nested_of(layout).cells(table) == 1:
         return Integer(1)
     return Linf(1, l0=count_moved(layout, table), whole=True)
@@ -259,7 +262,8 @@ def count_moved(layout: Layout, table: int) -> int:
 def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """Choose, among `ways` to bound a unit, a bounding that leaves the unit in one cell.
 
-    Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
+    Returns the problem as text if no bounding fits, or if there are too many cells. `shape` is the
+    layout to be bounded.
     """
     if shape.cells > MOST_CELLS:
         return (

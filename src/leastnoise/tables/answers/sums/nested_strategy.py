@@ -128,7 +128,7 @@ class NestedStrategy:
         return [self._of_rows(table, width) for width in widths]
 
     def is_alike(self, table: int) -> bool:
-        """True if all numbers of a table have the same law."""
+        """True if all numbers of a table have the same standard deviation, up to 1e-9 of it."""
         stds = np.sqrt(self._variance_of_nodes(table))
         return bool(np.ptp(stds) <= _ALIKE * stds.max())
 
@@ -191,7 +191,7 @@ class NestedStrategy:
         return np.moveaxis(sums, 0, self._place_of_nodes(number)).reshape(-1)
 
     def sum_shared(self, rows: NDArray[Any], table: int, shared: int) -> NDArray[Any]:
-        """Sum the `rows` of a wider table to the table with number `shared`."""
+        """Sum the `rows` of a `table` to the smaller table with the number `shared`."""
         number = self.nested.tables[table]
         return self.nested.sums(self._nodes_first(rows, number), shared, of=number).reshape(-1)
 

@@ -43,7 +43,8 @@ def publish_nested(
 def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless any two tables agree in all sums that both contain.
 
-    `check_table` checked each table by itself before.
+    Counts have to be multiples of the strategy's grid. `check_table` checked each table by itself
+    before.
     """
     nested, grid = whole.nested, float(whole.strategy.grid)
     numbers: list[NDArray[np.int64]] = []

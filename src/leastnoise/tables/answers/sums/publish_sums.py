@@ -120,7 +120,7 @@ def add_up(
     The cells' estimates are rounded to `Margins.grids`. From these, counts and sums of values are
     computed for each cell, and rounded to `Margins.steps`. All tables are sums of these rounded
     numbers, and every sum is exact as a float. If the `total` is public, the cells add up to it
-    exactly.
+    exactly. If cells aren't estimated, tables are rounded by `round_together` instead.
     """
     marginals, each = margins.marginals, len(margins.measured_cells.components)
     grids, steps = (list(map(float, number)) for number in (margins.grids, margins.steps))

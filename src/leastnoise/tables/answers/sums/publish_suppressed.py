@@ -62,7 +62,7 @@ def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]
 
 
 def check_suppressed(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected if a small count is shown, or follows from shown numbers.
+    """Raise CertificateRejected if a small count is shown, or may follow from shown numbers.
 
     A suppressed number doesn't follow from shown numbers if it is in a box of suppressed numbers:
     see `workloads.suppression`. Each suppressed number has to be in such a box.

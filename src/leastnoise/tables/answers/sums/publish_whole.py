@@ -60,9 +60,10 @@ class Families:
         return sums_by(self.parents, numbers, self.count)
 
     def choose_first(self, wanted: Wholes, order: Wholes) -> NDArray[np.bool_]:
-        """Choose `wanted` children of each parent, the first in `order`; True for chosen nodes.
+        """Choose the first `wanted` children of each parent in `order`; True for chosen nodes.
 
-        `order` lists all nodes by parent, and the nodes of a parent in the order of choice.
+        `wanted` has a number for each parent. `order` lists all nodes by parent, and the nodes of a
+        parent in the order of choice.
         """
         chosen = np.empty(len(order), dtype=np.bool_)
         chosen[order] = self._ranks(order) < wanted[self.parents[order]]
@@ -71,7 +72,8 @@ class Families:
     def spread(self, wanted: Wholes, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Choose `wanted` children of each parent; True for chosen nodes.
 
-        They are spread evenly over the children for which `among` is True.
+        `wanted` has a number for each parent. Chosen nodes are spread evenly over the children for
+        which `among` is True.
         """
         order = np.argsort(self.parents, kind="stable")
         order = order[among[order]]
@@ -93,8 +95,9 @@ class Families:
     def find_lowering(self, numbers: Wholes, totals: Wholes) -> Wholes:
         """For each parent, the least whole θ ≥ 0 with Σ max(0, number − θ) ≤ total.
 
-        The sum is over the parent's children. It equals the maximum, over k, of the sum of the k
-        largest numbers less kθ. Each of the `totals` is at least 0.
+        The sum is over the parent's children. For every θ, it is the maximum over k of (the sum of
+        the k largest numbers) − kθ. So θ is at least (the sum of the k largest numbers − total)/k
+        for every k. Each of the `totals` is at least 0.
         """
         order = np.lexsort((-numbers, self.parents))
         parents, places = self.parents[order], self._ranks(order)
@@ -192,7 +195,7 @@ def check_whole_counts(
     sums: Sums,
     exact: bool,
 ) -> None:
-    """Raise CertificateRejected unless whole counts follow from noisy numbers in their intervals.
+    """Raise CertificateRejected if whole counts can't follow from noisy numbers in their intervals.
 
     If noisy numbers and their half-width are whole (`exact`) and an end of an interval isn't 0, the
     interval determines its noisy number exactly. Otherwise it determines the number to within 1.

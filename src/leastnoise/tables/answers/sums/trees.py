@@ -87,8 +87,8 @@ class OnATree(Summed):
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
         """Find and prove the noise of the counts: a pair of the query's label and a certificate.
 
-        Each release has an equal part of ε, and δ is left unspent. Raises Refused if no noise is
-        proved.
+        Each release has an equal part of ε. δ is left unspent, so that `pure` has no effect. Raises
+        Refused if no noise is proved.
         """
         label = cells.label
         if not share.epsilon:
@@ -105,7 +105,7 @@ class OnATree(Summed):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each table's numbers. If rows differ, it has an error for each row."""
+        """The error of each table's numbers. If rows differ, it has figures for each row, too."""
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
@@ -128,7 +128,7 @@ class OnATree(Summed):
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSums(OnATree):
-    """The tables of a query that are published at once, from one draw, as sums of its counts."""
+    """The tables of a query, all published at once: sums of counts with noise from one draw."""
 
     @property
     @abstractmethod

@@ -4,10 +4,10 @@ Notation: v is a node of the tree, n_v its number without noise, Z_v the noise, 
 the noisy number. x_v is the published count of `sums.publish_whole`: it is at most max(0, y_v
 rounded up). E is the mean; the bias is E x_v − n_v.
 
-If y_v is whole, the bias is at most E max(0, Z_v) = E|Z_v|/2 ≤ std/2. Otherwise it is up to ½ more,
-or 1 more if n_v need not be whole. It is also up to half a grid step more for each cell in the
-node. A number that isn't a node is the sum of several nodes, whose biases add up. Proof:
-theory/marginals.md.
+If y_v is whole, x_v <= max(0, n_v + Z_v) <= n_v + max(0, Z_v), since n_v ≥ 0. So the bias is at
+most E max(0, Z_v) = E|Z_v|/2 ≤ std/2. Otherwise it is up to ½ more, or 1 more if n_v need not be
+whole. It is also up to half a grid step more for each cell in the node. A number that isn't a node
+is the sum of several nodes, whose biases add up. Proof: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def along_columns(margins: Margins) -> WholeCounts:
     """The tree for whole counts of a query with margins, along one order of its columns.
 
     Its levels are the total, the numbers by the first column, by the first two columns, and so on.
-    If the noise is on a tree, its order is used. Otherwise the order has the smallest Σ ln(bias)
-    over tables.
+    If the noise is on a tree, its order is used. Otherwise the order has the smallest Σ ln(bound on
+    the bias) over the published tables.
     """
     sizes = margins.marginals.sizes
     names = {table: table_layout(margins.cells, table).name for table in margins.cells.margins}

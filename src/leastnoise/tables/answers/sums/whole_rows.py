@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | None:
     """Choose, among `ways`, the bounding with which a unit moves all counts by the fewest rows.
 
-    Only boundings with a whole number of rows are considered; without any, the result is None. A
-    ball (`InBall`) isn't considered, since it doesn't limit the number of rows.
+    Only boundings with a whole number of rows are considered. A ball (`InBall`) isn't considered,
+    since it doesn't limit the number of rows. None if no bounding is left, or if a cell has several
+    numbers or no count.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None
