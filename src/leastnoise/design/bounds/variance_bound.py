@@ -69,10 +69,12 @@ _TURN_BITS = 26  # of U's numbers: floats add integers below 2^53 exactly
 _ROOT_BITS = 40  # of √y
 
 
-def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int) -> float:
+def least_rms(
+    queries: Floats, prices: Floats, *, budget: Budget, max_rows: Fraction | int
+) -> float:
     """A proved lower bound on the root-mean-square std of the answers to `queries`, rounded down.
 
-    The bound holds for additive noise that hides a unit which adds at most `max_rows` to one cell.
+    The bound holds for additive noise that hides a unit which may add `max_rows` to any cell.
     If a unit may also move from cell to cell, the noise has to hide more, so the bound still holds.
     It holds for any `prices` and any matrix U (see the notation). So floats propose both, and the
     proof uses them rounded to integers.

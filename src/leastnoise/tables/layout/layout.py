@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.tables.layout.axes import Axis
+from leastnoise.tables.layout.axes import Axis, Bins
 from leastnoise.tables.layout.boundings.base import CHOSEN, Numbers
 from leastnoise.tables.layout.boundings.bounding import Bounding
 from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
@@ -147,6 +147,16 @@ class Layout(TableShape):
     def grouped(self) -> tuple[Axis, ...]:
         """The axes by which rows are grouped; the result may have fewer `axes`."""
         return self.within or self.axes
+
+    @property
+    def keeps_every_row(self) -> bool:
+        """True only if every row is in a cell, regardless of the row's values.
+
+        False with any filter or joined table, or with a column that isn't cut into bins for all
+        values.
+        """
+        dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in self.grouped)
+        return not (dropped or self.filters or self.joined)
 
     @property
     def clipped_record(self) -> dict[str, Any]:

@@ -190,18 +190,9 @@ def in_one_cell(layout: Layout) -> bool:
     return _is_of_a_row(layout) or (isinstance(bounding, OnceInCells) and bounding.most == 1)
 
 
-def every_row_counts(layout: Layout) -> bool:
-    """True only if every row is in a cell, regardless of the row's values.
-
-    False with any filter or joined table, or with a column that isn't cut into bins for all values.
-    """
-    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.grouped)
-    return not (dropped or layout.filters or layout.joined)
-
-
 def always_counts(layout: Layout, number: Component) -> bool:
     """True only if every row is in a cell, and `number` isn't a count of a column's values."""
-    return every_row_counts(layout) and not (number.kind == "count" and number.column)
+    return layout.keeps_every_row and not (number.kind == "count" and number.column)
 
 
 def total_is_known(layout: Layout) -> bool:
@@ -214,7 +205,7 @@ def total_is_known(layout: Layout) -> bool:
         _is_of_a_row(layout)
         and layout.neighbours == "replace-one"
         and layout.components == (Component(kind="count"),)
-        and every_row_counts(layout)
+        and layout.keeps_every_row
     )
 
 

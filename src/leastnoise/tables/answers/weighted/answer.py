@@ -23,6 +23,7 @@ from leastnoise.tables.answers.weighted.errors import find_errors
 from leastnoise.tables.answers.weighted.questions import (
     list_moves,
     merged_layout,
+    reach_of_a_cell,
     rows_of,
     sums_layout,
     sums_of,
@@ -240,10 +241,14 @@ class AnsweredSums(NoisyAnswer):
     def bound(self) -> float | None:
         """A lower bound on the root-mean-square std of the sums, for any additive noise.
 
-        None if no bound is proved.
+        None if no bound is proved. If units are replaced and every row is in a sum, the total of
+        all cells is public, and the noise may hide less than a unit that is added.
         """
-        releases = self.certificate.compositions
-        return find_bound(self.sums, self.budget, rows_of(self.cells), releases)
+        every = self.cells.keeps_every_row and bool((self.sums.places >= 0).all())
+        if every and self.cells.neighbours == "replace-one":
+            return None
+        reach = reach_of_a_cell(self.cells, self.sums)
+        return find_bound(self.sums, self.budget, reach, self.certificate.compositions)
 
     def draw(self, totals: Totals) -> list[Table]:
         """Draw the noise, and return the table of sums."""

@@ -391,6 +391,20 @@ def rows_of(cells: Layout) -> int:
     return math.ceil(cells.bounding.l1(cells.numbers))
 
 
+def reach_of_a_cell(cells: Layout, sums: MergedSums) -> Fraction:
+    """The most that one unit can add to a merged cell, for the merged cell where this is least.
+
+    Let the merged cell consist of n cells. A unit with all its rows in these adds as much as it may
+    add to n cells, and at most as much as to all cells. Limits are rounded down to integers, which
+    are in units of 2^−bits.
+    """
+    bounding, scale = cells.bounding, 2**cells.bits
+    alone = bounding.most if isinstance(bounding, InCells) else Fraction(1)
+    together = int(np.bincount(sums.places[sums.places >= 0]).min())
+    most = math.floor(bounding.l1(cells.numbers) * scale)
+    return Fraction(min(most, together * math.floor(alone * scale)), scale)
+
+
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """Choose, among `ways` to bound a unit, the bounding with the fewest rows of a unit.
 

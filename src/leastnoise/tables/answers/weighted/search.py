@@ -128,14 +128,14 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 
 
 @lru_cache(maxsize=8)
-def find_bound(sums: MergedSums, budget: Budget, rows: int, releases: int) -> float | None:
+def find_bound(sums: MergedSums, budget: Budget, reach: Fraction, releases: int) -> float | None:
     """A proved lower bound on the root-mean-square std of the sums, for any additive noise.
 
-    A unit adds at most `rows` to all cells together. None if there are too many cells.
+    A unit can add `reach` to any merged cell. None if there are too many merged cells.
     """
     if sums.merged_cells > _MOST_BOUNDED:
         return None
     single = budget if budget.delta else budget.share(Fraction(1, releases))
     queries = sums.queries
     _, prices = gaussian_strategy(np.asarray(queries.T @ queries, dtype=np.float64))
-    return least_rms(queries, prices, budget=single, max_rows=rows)
+    return least_rms(queries, prices, budget=single, max_rows=reach)
