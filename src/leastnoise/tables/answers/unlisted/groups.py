@@ -65,7 +65,10 @@ class UnlistedGroups(OfOneQuery):
     """The answer to a query by keys that the spec doesn't list."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove the noise of one group, and the threshold."""
+        """Find and prove the noise of one group's numbers, and the threshold.
+
+        Raises Refused if no noise with a threshold is proved.
+        """
         tell(f"Finding and proving the threshold of {self.label}")
         claim = find_claims(self.layout, self.share_of_one)[0]
         yield Offer(index=self.query.index, claims=((self.label, claim),))
@@ -103,9 +106,10 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
-    """Raise CertificateRejected unless the claim is about the rows of groups with this layout.
+    """Raise CertificateRejected unless the claim is about groups with this layout.
 
-    The claim has to spend this `share` of the budget. `where` begins the message.
+    The number of numbers in a group's row, the number that decides on publication, the limits on a
+    unit's groups and the `share` of the budget have to be the spec's. `where` begins the message.
     """
     check_threshold(
         claim, layout.bounding, share, reach=1, neighbours=layout.neighbours, where=where
@@ -136,8 +140,8 @@ def check_threshold(
 ) -> None:
     """Raise CertificateRejected unless the claim fits the limits on a unit's groups, and the share.
 
-    The claim must also fit `reach`: the most that one unit adds to the count that decides on
-    publication. `where` begins the message.
+    The claim must also have a grid, the spec's `neighbours`, and this `reach`: the most that one
+    unit adds to the count that decides on publication. `where` begins the message.
     """
     fits = (
         (claim.budget == share, "its budget is not the share that follows from its importance"),
@@ -161,7 +165,8 @@ class ByThreshold(NoisyAnswer):
     """The plan of groups that are published if their noisy count reaches a threshold.
 
     The `certificate` is about the noise of one group's row. Noise is drawn afresh for each group.
-    `groups` has the threshold, and the sizes from which groups are published.
+    `groups` has the threshold, and the sizes from which groups are published with probability ½ and
+    with probability 95 %.
     """
 
     layout: Layout
@@ -227,7 +232,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables of the errors, and of the group sizes that this and other noise would publish."""
+        """Tables of the errors, and of the sizes from which groups would be published, by noise."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [
@@ -244,9 +249,9 @@ class GroupRow(NoisyPart):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of the columns, such as a count below the threshold.
+        """The first fault of the columns, as the end of a sentence; None without a fault.
 
-        It is the end of a sentence; None without a fault.
+        A count that decides on publication and is below the threshold is a fault.
         """
         if why := super().find_wrong(columns, numbers, kind):
             return why
@@ -269,8 +274,8 @@ def find_below_threshold(
 ) -> str | None:
     """Find a published count below the threshold. Returns the fault as the end of a sentence.
 
-    None if all counts reach the threshold. Counts may be rounded to a `multiple`, which is allowed
-    for.
+    None without such a count. Counts may be rounded to a `multiple`. If `claim.chance_below` isn't
+    0, they may be one grid step below the threshold. Both are allowed for.
     """
     grid = claim.noise.grid if claim.chance_below else None
     least = float(claim.threshold - (grid or 0)) - multiple / 2

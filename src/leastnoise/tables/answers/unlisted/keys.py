@@ -106,7 +106,7 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeysPlan(AloneInDraw):
-    """The plan of published keys.
+    """The plan of unlisted keys that chance publishes, by the chances that `claim` states.
 
     `with_quantiles` is True if the query has quantiles of the keys' groups; otherwise it publishes
     no number.
@@ -139,13 +139,14 @@ class KeysPlan(AloneInDraw):
     def least(self) -> int | None:
         """The fewest units with which any mechanism could publish a key with probability ½.
 
-        With fewer units, no mechanism that meets the budget does. None if this number isn't known.
+        With fewer units, no mechanism that meets the budget can. None if this number isn't known,
+        as for replace-one neighbours.
         """
         return find_least(self.claim.budget, self.claim.neighbours)
 
     @property
     def reads(self) -> Reads:
-        """The counts of units for all keys that occur in the data."""
+        """The layout of the counts of units, for all keys that occur in the data."""
         return Reads(groups=(self.layout,))
 
     def draw(self, totals: Totals) -> list[Table]:

@@ -48,7 +48,10 @@ class UnlistedQueries(QueryKind):
     why_no_rho: ClassVar[str] = _THRESHOLD
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the row of one group; () for quantiles, which `lay_out_ranks` lays out."""
+        """The layout of the row of one group; empty if the query asks for quantiles only.
+
+        `lay_out_ranks` lays out quantiles. Raises LayoutError if no limit bounds a person.
+        """
         return _row_of_group(spec, query, asked) if asked else ()
 
     def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -81,9 +84,9 @@ class KeyQueries(QueryKind):
                 yield f"{path}.{name}", _NO_NUMBER
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of a group's row: a single number, by which it is decided to publish the key.
+        """The layout of a group's row: a single number, which decides if the key is published.
 
-        The number itself isn't published.
+        The number itself isn't published. Raises LayoutError if no limit bounds a person.
         """
         return _row_of_group(spec, query, asked)
 

@@ -61,7 +61,7 @@ def publish_groups(
 def reach_threshold(
     claim: ThresholdCertificate, counts: NDArray[np.number[Any]], entropy: Entropy
 ) -> NDArray[np.bool_]:
-    """True for each group that is published, given noisy `counts` that decide on publication.
+    """True for each group that is published, given the noisy `counts` that decide.
 
     A group whose count is one grid step below the threshold is published with probability
     `chance_below`.
@@ -94,7 +94,7 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """Convert a probability to whole parts of 1/CERTAIN. Raises an error if it has a remainder."""
+    """Convert a probability to parts of 1/CERTAIN. Raises TypeError if the number isn't whole."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))

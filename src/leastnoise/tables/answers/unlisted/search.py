@@ -45,8 +45,8 @@ _AS_WHOLE = 1e-9  # rounding errors: a float this little below a number may stan
 class GroupSizes:
     """The sizes of groups that are published with one noise: `half` is n₅₀, `nearly` is n₉₅.
 
-    `noise` is the name of the noise. `std` is the standard deviation of a group's noisy count.
-    `threshold` is the smallest noisy count of a published group.
+    `noise` is the name of the noise. `std` is the standard deviation of the noise in a group's
+    count. `threshold` is the smallest noisy count of a published group.
     """
 
     noise: str
@@ -98,7 +98,8 @@ class GroupSizes:
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
     """The smallest count with which a group is published with at least this probability.
 
-    `near` is an estimate of this count; the search starts slightly below it and goes up.
+    The probability may be missed by a rounding error (1e-9 of it). `near` is an estimate of this
+    count; the search starts slightly below it and goes up.
     """
     units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
     while publication_chance(claim, units) < chance * (1 - _AS_WHOLE):
@@ -107,7 +108,7 @@ def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
 
 
 def publication_chance(claim: ThresholdCertificate, units: int) -> float:
-    """The probability with which a group of this many `units` is published."""
+    """The probability with which a group of this many `units` is published, as a float."""
     grid = claim.noise.grid or Fraction(0)
 
     def reached(steps: int) -> float:
@@ -124,9 +125,10 @@ def publication_chance(claim: ThresholdCertificate, units: int) -> float:
 class Otherwise:
     """The noise that the spec would get with the other value of `prefer`.
 
-    `noise` has this noise and the sizes of groups that it publishes. `ratio` is its std divided by
-    the std of the chosen noise: the geometric mean over the published numbers. `counts` is True if
-    the count that decides on publication is itself published.
+    `noise` has the name of this noise, and the sizes of groups that it publishes. `ratio` is the
+    standard deviation of this noise divided by the chosen noise's: the geometric mean over the
+    published numbers. `counts` is True if the count that decides on publication is itself
+    published.
     """
 
     noise: GroupSizes
@@ -135,7 +137,7 @@ class Otherwise:
 
     @classmethod
     def of(cls, layout: Layout, claim: ThresholdCertificate) -> Otherwise | None:
-        """The choice of the other preference; None if `claim` has the same noise family."""
+        """The noise for the other preference; None if `claim` has noise of the same family."""
         layout = replace(layout, accurate=not layout.accurate)
         best = find_claims(layout, claim.budget)[0]
         if best.noise.noise.name == claim.noise.noise.name:
@@ -237,7 +239,8 @@ def least_in_words(what: str, least: int) -> str:
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
     """The proved certificates for a query at its `budget`, one for each noise, the best first.
 
-    Raises Refused if no certificate is proved.
+    The best is the one that the layout's preference ranks first. Raises Refused if no certificate
+    is proved.
     """
     bounding = layout.bounding
     if not isinstance(bounding, InUnlistedGroups) or layout.counted is None:
@@ -260,7 +263,8 @@ def _sort_by_accuracy(
     """Sort certificates by the noise of the published numbers, the least first, then by n₅₀.
 
     If persons and their rows are both counted, noise may be smaller for one number and larger for
-    the other. Certificates with more noise in any number than `claims[0]` come last.
+    the other. Certificates with more noise in any number than `claims[0]`, which has the smallest
+    n₅₀, come last.
     """
     most = _stds(layout, claims[0])
 
@@ -315,8 +319,9 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
 def split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
     """Two budgets for noise that hides one unit, added or removed: one with δ, one with δ = 0.
 
-    For replace-one neighbours they have ε/2, and the first has δ/(1 + e^(ε/2)): see
-    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0; then the second is `budget` itself.
+    For replace-one neighbours both have ε/2, and the first has δ/(1 + e^(ε/2)): see
+    `ThresholdCertificate`. With ε = 0 no noise meets δ = 0; then the second is the given `budget`,
+    with its δ.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":

@@ -67,9 +67,10 @@ def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCer
     """Find the certificate with the smallest n₅₀, then n₉₅; None if no certificate is proved.
 
     If a unit is in one group and is added or removed, no mechanism publishes a key with higher
-    probability. For several groups, the best of three kinds of chances is chosen. For small ε,
-    chances of a searched shape are best. For large ε, the best chances are those that a threshold
-    on a noisy count gives, or the chances for one group at 1/k of the budget.
+    probability, except for rounding. For several groups, the best of three kinds of chances is
+    chosen. For small ε, chances of a searched shape are best. For large ε, the best chances are
+    those that a threshold on a noisy count gives, or the chances for one group at 1/k of the
+    budget.
     """
     if groups == 1:
         return _prove_best_chances(budget, neighbours)
@@ -114,7 +115,7 @@ def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertifica
     """The certificate of the largest chances at `one_way_budget`, for units in one group.
 
     π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each value rounded down. For add-remove
-    neighbours no larger chances are possible. None if they aren't proved.
+    neighbours no larger chances are possible, except for this rounding. None if they aren't proved.
     """
     return _prove(budget, _raise_chances(one_way_budget(budget, neighbours)), 1, neighbours)
 
@@ -214,8 +215,9 @@ def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int,
 
     Below ½, let ln(π/(1 − π)) = −x. Each step to the next smaller n raises x by s·(1 +
     g·(x/x₁)^bend) and then lowers π by δ₀, until π would be 0. Here δ₀ = part·δ/k·e^(−(ε − 1)₊/k),
-    x₁ = −ln δ₀, g = growth·2·k^(2/3), and s is as small as possible. `KeysCertificate` proves that
-    the chances are private.
+    x₁ = −ln δ₀ and g = growth·2·k^(2/3). The step s is the smallest with which π(0) is 0. Above ½,
+    chances mirror these: π(half + i) = 1 − π(half − i). `KeysCertificate` proves that the chances
+    are private.
     """
     growth, bend, part = shape
     beyond = min(max(float(budget.epsilon) - 1, 0.0), 300.0)

@@ -75,7 +75,7 @@ class WeightedSums(OfOneQuery):
 
     @cached_property
     def sums(self) -> MergedSums:
-        """The named sums of the query; cells with the same weights in all sums are one cell."""
+        """The named sums of the query; cells with the same weights in all sums are merged."""
         spec = self.layouts.spec
         (query,) = (query for query in spec.query if query.name == self.layout.name)
         return sums_of(spec, query)
@@ -156,7 +156,10 @@ def check_draw(
 
 
 def check_determined(ways: LeastSquares, *, where: str) -> None:
-    """Raise CertificateRejected unless the noisy numbers determine all named sums."""
+    """Raise CertificateRejected unless the noisy numbers determine all named sums.
+
+    Rounding errors of floats are allowed, up to `_DETERMINED` of a sum's largest weight.
+    """
     if ways.strategy is None:
         return
     missed = np.abs(ways.of_noise @ ways.strategy.matrix - ways.queries).max(axis=1)
@@ -223,7 +226,7 @@ class AnsweredSums(NoisyAnswer):
         return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """A sentence about the noise, the standard deviations, and a proved lower bound."""
+        """A sentence about the noise, the standard deviations, and a lower bound if it is known."""
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
@@ -281,11 +284,12 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True only if some values of the cells give these `sums`, within 2^−44 of each sum's terms.
+    """True only if some values of the cells give these `sums`, up to 2^−44 of their terms' sizes.
 
-    `queries` has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the
-    residuals of the sums are computed exactly. Since sums and cells may differ in size, they are
-    scaled: first by their largest weights, then by the sizes of the fitted cells.
+    `queries` has the weights, shape (sums, cells), and `grid` is the grid of the noise. Cells are
+    fitted by least squares in floats; the residuals of the sums are computed exactly. Since sums
+    and cells may differ in size, they are scaled: first by their largest weights, then by the sizes
+    of the fitted cells.
     """
     numbers, bits = as_integers(queries)
     weights = np.array([list(map(int, row)) for row in numbers.tolist()], dtype=object)
@@ -328,7 +332,7 @@ class SumsPart(NoisyPart):
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates that noise is added to."""
+        """The number of noisy numbers, from which all sums are computed."""
         return self.certificate.dimension
 
     @property

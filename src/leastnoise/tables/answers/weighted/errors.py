@@ -97,7 +97,7 @@ def _are_few(certificate: Certificate, keys: Sequence[Alike]) -> bool:
 
 
 def _has_bound(certificate: Certificate) -> bool:
-    """True if `_bound_geometric` applies: for two-sided geometric noise in steps of 1."""
+    """True only if `_bound_geometric` applies: to two-sided geometric noise in steps of 1."""
     noise: Any = certificate.noise
     grid = certificate.grid
     if noise.name != "geometric" or noise.lattice_step != 1 or grid is None or grid > 1:
@@ -109,16 +109,16 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
     """Bound the half-width of a weighted sum S of two-sided geometric numbers, within about 20 %.
 
     `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. The
-    error is at most the half-width with at least this `probability`. It is 0 if all numbers are 0
-    with this probability. Otherwise it is the smaller of two bounds.
+    error is at most the half-width with at least this `probability`. The bound is 0 if all numbers
+    are 0 with this probability. Otherwise it is the smaller of two bounds.
 
     Chernoff: P(|S| >= t) is at most twice the mean of exp(u S − u t), for any u > 0.
 
     Laplace: an exponential number is the sum of a geometric number and an independent fraction. So
     a Laplace number is the sum of a two-sided geometric number and an independent, symmetrically
     distributed number. Let L be the same weighted sum of Laplace numbers. L − S is symmetric and
-    independent of S, so it takes L further from 0 with probability at least ½. So P(|S| > t) is at
-    most twice P(|L| >= t).
+    independent of S, so that |L| >= |S| with probability at least ½, whatever S is. So P(|S| > t)
+    is at most twice P(|L| >= t).
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
@@ -138,8 +138,8 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
     """The half-widths of a weighted sum, one for each of `PROBABILITIES`.
 
     `alike` has each distinct weight with the number of its repetitions. The rounding of the cells'
-    estimates isn't included. Unless `exactly`, half-widths are upper bounds. For Laplace noise they
-    are at most 10 % too large.
+    estimates isn't included. Unless `exactly`, half-widths of Laplace and geometric noise are upper
+    bounds. For Laplace noise they are at most 10 % too large.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)

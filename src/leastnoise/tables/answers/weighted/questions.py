@@ -97,9 +97,7 @@ class SumQueries(QueryKind):
 class NamedSums(Axis):
     """The axis of a table with a row for each named sum, as the CSV `text` defines the sums.
 
-    The sums are of the cells by the axes `of`.
-
-    This axis doesn't group the rows of the source.
+    The sums are of cells, whose axes are `of`. This axis doesn't group the rows of the source.
     """
 
     adds_cells: ClassVar[bool] = True
@@ -162,7 +160,8 @@ class MergedSums:
 def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     """The sums that a CSV defines over the cells by these axes.
 
-    Raises ValueError for a malformed CSV.
+    Raises ValueError for a malformed CSV, or for too many sums or cells, and TypeError if an axis
+    has neither listed keys nor bands.
     """
     listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
     if len(listed) < len(axes):
@@ -220,7 +219,11 @@ def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSum
 
 
 def _weight(field: str) -> Fraction:
-    """The weight in a field; 1 for an empty field. Raises ValueError for any other text."""
+    """The weight in a field; 1 for an empty field.
+
+    Raises ValueError for a text that is no number, and for a number that is 0, too small or too
+    large.
+    """
     try:
         weight = exact(field or "1", name=WEIGHT)
     except InvalidArgument:
@@ -241,7 +244,7 @@ def _split(line: str, number: int) -> list[str]:
 
 
 def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
-    """The columns that identify a cell in a published table."""
+    """The names of the columns that identify a cell in a published table."""
     return [name for axis in axes for name in axis.columns]
 
 
@@ -363,8 +366,8 @@ def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
     """Alternative sensitivities of the merged cells' counts: each bounds all shifts by one unit.
 
     A unit that may add more than 1 may count as a fraction, so that counts aren't whole. It adds
-    numbers x >= 0 whose sum is at most a limit R. So replacing a unit moves the counts by at most
-    √2·R in l2 norm.
+    numbers x >= 0 whose sum is at most a limit R. If it is replaced by a unit that adds y, the
+    squared l2 norm is |x − y|² <= |x|² + |y|² <= 2R².
     """
     if _adds_one(cells):
         return merged_layout(cells, sums).sensitivities
@@ -375,14 +378,14 @@ def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
 
 
 def _adds_one(cells: Layout) -> bool:
-    """True if a unit adds 1 to at most one cell, and nothing to the others."""
+    """True only if a unit adds at most 1, and to one cell alone."""
     bounding = cells.bounding
     in_one = isinstance(bounding, OnceInCells) and bounding.most == 1
     return in_one or (cells.by_row and bounding == ONE_ROW)
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
-    """The sums that the CSV of a query defines. Raises ValueError for a malformed CSV."""
+    """The sums that the CSV of a query defines. Raises ValueError as `read_sums` does."""
     return read_sums(query.sums or "", axes_of(spec, query))
 
 
@@ -406,7 +409,7 @@ def reach_of_a_cell(cells: Layout, sums: MergedSums) -> Fraction:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose, among `ways` to bound a unit, the bounding with the fewest rows of a unit.
+    """Choose, among `ways` to bound a unit, the bounding with the smallest l1 norm of its shifts.
 
     Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
     """

@@ -52,7 +52,9 @@ _MOST_BOUNDED = 300
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
     """Find and prove the noise with the smallest root-mean-square std of the sums.
 
-    All `releases` together meet the budget. Raises Refused if no noise is proved.
+    Candidates are proved one by one. Noise in sums of cells has to be better by more than 1e-6
+    (`figure_of_merit`). All `releases` together meet the budget. Raises Refused if no noise is
+    proved whose half-widths are known.
     """
     best: tuple[float, Certificate] | None = None
     why = "no noise is proved for this part of the budget. Raise epsilon"
@@ -80,7 +82,7 @@ def variances(certificate: Certificate) -> Floats:
 
 
 def is_alike(certificate: Certificate) -> bool:
-    """True if all noisy numbers have the same law, and are independent or spherical together."""
+    """True only if noisy numbers have the same law, and are independent or jointly spherical."""
     noise, geometry = certificate.noise, certificate.geometry
     family = registered_family(type(noise))
     if geometry is None:
