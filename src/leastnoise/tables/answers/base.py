@@ -130,10 +130,10 @@ class Totals:
 
     `cells` has an array for each layout in `Reads.cells`. `groups` has a list of rows for each
     layout in `Reads.groups`: each row has a public cell, then the keys and the integers of a group.
-    For quantiles, a group has a row for each candidate that has rows of the source: the candidate's
-    index and its count follow the keys. `drawn` has the tables that earlier draws of this release
-    published, by the labels of their parts. `memory` holds the running sums of a series with
-    running totals; it is None for other releases.
+    For quantiles, a row has the keys of a group, a candidate's index, and the candidate's count;
+    candidates without rows of the source may be missing. `drawn` has the tables that earlier draws
+    of this release published, by the labels of their parts. `memory` holds the running sums of a
+    series with running totals; it is None for other releases.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -276,7 +276,7 @@ class TablePart(ABC):
     def make_zeros(self) -> list[Table]:
         """The columns that an empty source would give without noise; no row for unlisted groups.
 
-        They are used to check the files and names of a release before it reads data.
+        A release writes and checks them before it charges the ledger.
         """
 
 
@@ -313,7 +313,7 @@ class Answered(Protocol):
     def is_composed(self) -> bool:
         """True if the draw may be proved private together with other such draws.
 
-        Such draws are proved together if the rule of the release's certificate is "composed".
+        They are proved together if the rule of the release's certificate is `COMPOSED`.
         """
         ...
 

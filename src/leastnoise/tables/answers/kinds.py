@@ -1,4 +1,4 @@
-"""The list of all kinds of queries, and the only place that finds the kind of a query."""
+"""The list of all kinds of queries, and the only module that finds the kind of a query."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def lay_out_ranks(parsed: ParsedQuery) -> tuple[QuantileLayout, ...]:
 
 
 def lay_out_spec(spec: Spec) -> SpecLayout:
-    """A spec without problems, with the layouts of its queries."""
+    """The layouts of all queries of a spec, which must have no problems.
+
+    Raises LayoutError if a part of a query has no layout.
+    """
     queries = parse_queries(spec)
     return SpecLayout(
         spec=spec,

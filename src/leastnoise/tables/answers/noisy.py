@@ -206,7 +206,7 @@ class NoisyPart(TablePart):
         return self.errors
 
     def check_range(self) -> None:
-        """Raise Refused if a number may be out of the range of float64."""
+        """Raise Refused if a published number may be out of the range of float64."""
         check_range(self.layout, self.certificate, self.baselines, lambda: self.noise_errors)
 
     @property
@@ -219,10 +219,7 @@ class NoisyPart(TablePart):
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        """Each accuracy that the spec asks for, beside the accuracy of the plan.
-
-        Empty without any.
-        """
+        """The accuracies that the spec asks for, each beside the plan's accuracy; empty if none."""
         if self.layout.accuracy is None:
             return ()
         only = wished_statistic(self.layout)
@@ -299,10 +296,10 @@ class NoisyPart(TablePart):
         return _words.count_noun(self.layout.cells, "cell")
 
     def _noise_in_words(self, person: str) -> str:
-        """The end of the title: the noise's name, and what the noise gains.
+        """The end of the title: parts that share the draw, the noise's name, and its advantages.
 
-        It names the parts that share the draw. If it is known, it says how the noise is shaped, and
-        how much error joint planning saves.
+        These are its shape, and the error that planning the queries together saves. Each is left
+        out if it doesn't apply.
         """
         geometry = self.certificate.geometry
         others = [label for label in self.group if label != self.label]

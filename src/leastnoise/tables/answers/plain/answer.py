@@ -55,7 +55,7 @@ class Plain:
         return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
-        """False: the names of all certificates are queries' labels."""
+        """False: certificates are named by the labels of their queries alone."""
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:

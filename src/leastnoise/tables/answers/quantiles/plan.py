@@ -161,7 +161,7 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def where(self) -> str:
-        """The words for the groups of the table: their number, or that noise chooses them."""
+        """The words for the groups of the table: "12 cells" or "each group that is published"."""
         if self.layout.unlisted:
             return "each group that is published"
         return _words.count_noun(self.layout.cells, "cell")

@@ -5,9 +5,9 @@ independent standard exponential number divided by λ, the rate of the round. Th
 largest sum is selected.
 
 For any t, with probability at least 1 − Σ_(r<=k) (B − r)/2·e^(−λt), no omitted count exceeds a
-selected count by more than t; these are counts without noise. Otherwise a group was selected in
-some round r although the largest group that was left had more than t more. Each of the B − r
-smaller groups beats the largest so with probability at most e^(−λt)/2 (theory/release.md §12).
+selected count by more than t; these are counts without noise. Otherwise some round r selected a
+group although the largest remaining group exceeds it by more than t. Each of the B − r other groups
+wins in this way with probability at most e^(−λt)/2 (theory/release.md §12).
 """
 
 from __future__ import annotations

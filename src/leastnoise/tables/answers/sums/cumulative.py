@@ -153,7 +153,7 @@ class Cumulative(TreeSums):
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
     def find_growth(self, table: int) -> float:
-        """The root-mean-square noise of a table's numbers if bins have independent noise, std 1."""
+        """The root-mean-square std of a table's numbers if bins have independent noise of std 1."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 

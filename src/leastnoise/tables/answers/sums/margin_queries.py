@@ -198,8 +198,8 @@ def always_counts(layout: Layout, number: Component) -> bool:
 def total_is_known(layout: Layout) -> bool:
     """True if the total is public, so that it needs no noise.
 
-    It is public if it is the number of rows, rows are the units, and a row is replaced by another.
-    For this, rows have to be in a cell whatever their values are.
+    Then it is the number of rows: the only number is a count of rows, every row is in a cell, and a
+    unit is a row that another row replaces.
     """
     return (
         _is_of_a_row(layout)
@@ -248,7 +248,7 @@ def too_large(layout: Layout) -> str | None:
     """The reason why a query is too large for margins; None if it isn't.
 
     Queries with many columns or cells (not `Marginals.is_small`) have margins of one count of rows
-    only, and every column needs two keys.
+    only, and each of their columns needs at least two keys.
     """
     marginals = marginals_of(layout)
     if marginals.is_small:

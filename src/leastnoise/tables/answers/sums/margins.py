@@ -352,12 +352,12 @@ class Margins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """By label, the deviation of each statistic that adds up, beside other noise's."""
+        """The standard deviation of each summed statistic beside other noise's, by its label."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 
     def count_std(self, claim: Certificate) -> float:
-        """The deviation of a measured table's noise in a count, or in a sum if it has no count.
+        """The std of a measured table's noise in a count, or in a sum if it has no count.
 
         `claim` is the certificate of the table's noise.
         """

@@ -58,7 +58,7 @@ class MeasuredSums(Summed):
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """By label, the deviation of each statistic that adds up, beside other noise's."""
+        """The standard deviation of each summed statistic beside other noise's, by its label."""
 
     @property
     @abstractmethod
@@ -79,7 +79,7 @@ class MeasuredSums(Summed):
         """Further sentences about the noise, such as about a public total."""
 
     def count_std(self, claim: Certificate) -> float:
-        """The deviation of a measured table's noise in a count, or in a sum if it has no count.
+        """The std of a measured table's noise in a count, or in a sum if it has no count.
 
         `claim` is the certificate of the table's noise.
         """

@@ -133,9 +133,9 @@ class NestedStrategy:
         return bool(np.ptp(stds) <= _ALIKE * stds.max())
 
     def terms(self, table: int, of: int) -> Floats:
-        """The number of numbers of the table numbered `of` that add up to one number of `table`.
+        """For each node of a table's level, how many numbers add up to one number of `table`.
 
-        The result has a value for each node of the level of `table`.
+        They are numbers of the table with the table number `of`.
         """
         nested = self.nested
         (level, _), (lowest, _) = nested.split(nested.tables[table]), nested.split(of)

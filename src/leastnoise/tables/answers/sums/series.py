@@ -219,9 +219,10 @@ class SeriesTotals(OnATree, OverTime):
         ]
 
     def publish_range(self, first: int, last: int, counts: Sequence[int]) -> Table:
-        """The sums of published counts of the releases from `first` to `last` of one tree.
+        """The table of sums over the releases from `first` to `last` of one tree.
 
-        Raises NotApplicable or InvalidArgument if no 95 % interval is known.
+        `counts` has, for each cell, the sum of the counts that these releases published. Raises
+        NotApplicable or InvalidArgument if no 95 % interval is known.
         """
         since = self.periods.first
         cells = CellRange(first=first - since, last=last - since + 1)

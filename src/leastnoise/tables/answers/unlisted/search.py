@@ -239,8 +239,7 @@ def least_in_words(what: str, least: int) -> str:
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
     """The proved certificates for a query at its `budget`, one for each noise, the best first.
 
-    The best is the one that the layout's preference ranks first. Raises Refused if no certificate
-    is proved.
+    The layout's preference ranks them. Raises Refused if no certificate is proved.
     """
     bounding = layout.bounding
     if not isinstance(bounding, InUnlistedGroups) or layout.counted is None:
