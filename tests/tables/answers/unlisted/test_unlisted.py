@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.answers.unlisted.search import UnlistedPlan, publication_chance
+from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.answers.unlisted.search import (
+    UnlistedPlan,
+    find_least,
+    publication_chance,
+)
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from tests.tables.unlisted import groups_of, planned, spec_of
@@ -135,6 +141,18 @@ def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: 
         assert bound - 3 * d <= chance <= bound * (1 + 1e-9)
     assert groups.least == next(units for units, chance in enumerate(most) if chance >= 0.5)
     assert groups.chosen.half == groups.least
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "100", "300", "460", "461", "1000"])
+@pytest.mark.parametrize("delta", ["1e-3", "1e-200", "1e-300"])
+def test_the_least_group_is_known_at_the_ends_of_floats(epsilon: str, delta: str) -> None:
+    """e^ε and 1/δ may be too large for floats; the recurrence is computed in decimals here."""
+    with localcontext(Emax=10**6, Emin=-(10**6), prec=40):
+        rate, chances = Decimal(epsilon).exp(), [Decimal(0)]
+        while chances[-1] < Decimal("0.5"):
+            falls = 1 - (1 - chances[-1] - Decimal(delta)) / rate
+            chances.append(min(rate * chances[-1] + Decimal(delta), falls))
+    assert find_least(Budget(epsilon=epsilon, delta=delta), "add-remove") == len(chances) - 1
 
 
 def test_replaced_persons_have_another_certificate() -> None:

@@ -402,15 +402,22 @@ def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
     """
     if neighbours != "add-remove":
         return None
-    # beyond ε = 300, e^ε/δ may overflow; the result hardly changes from there on
-    epsilon, delta = min(float(budget.epsilon), 300.0), float(budget.delta)
-    if not epsilon:
-        return math.ceil(0.5 / delta - _AS_WHOLE)
-    rise = math.expm1(epsilon)
+    if not budget.epsilon:
+        return math.ceil(Fraction(1, 2) / budget.delta)
+    # in logarithms, since e^ε/δ may be too large for a float
+    epsilon, log_delta = float(budget.epsilon), math.log(budget.delta)
+    log_rise, log_2 = epsilon + math.log(-math.expm1(-epsilon)), math.log(2)  # of e^ε − 1
     # up to n = turn the first term of the minimum is the smaller one
-    turn = 1 + math.floor(math.log((rise + 2 * delta) / (delta * (rise + 2))) / epsilon)
-    first = math.ceil(math.log1p(rise / (2 * delta)) / epsilon - _AS_WHOLE)
+    log_turn = _log_sum(log_rise, log_2 + log_delta) - log_delta - _log_sum(log_rise, log_2)
+    turn = 1 + math.floor(log_turn / epsilon)
+    first = math.ceil(_log_sum(0, log_rise - log_2 - log_delta) / epsilon - _AS_WHOLE)
     if first <= turn:
         return first
-    reached, more = delta * math.expm1(epsilon * turn) / rise, delta / rise
+    more = math.exp(log_delta - log_rise)
+    reached = math.exp(log_delta - log_rise + epsilon * turn) - more
     return turn + math.ceil(math.log((1 - reached + more) / (0.5 + more)) / epsilon - _AS_WHOLE)
+
+
+def _log_sum(a: float, b: float) -> float:
+    """The logarithm of e^a + e^b."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
