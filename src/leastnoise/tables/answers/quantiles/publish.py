@@ -104,8 +104,9 @@ def publish_by_tree(
 ) -> Table:
     """The quantiles of each group, read off noisy counts; `counts` are as in `publish_by_chance`.
 
-    `total` has the layout and the errors of the totals' column, if totals decide which groups are
-    published; it is empty otherwise.
+    All trees get their noise in one draw, which `claim` is about. `total` has the layout and the
+    errors of the totals' column, if totals decide which groups are published; it is empty
+    otherwise.
     """
     groups = counts.reshape(layout.cells, -1)
     padded = np.zeros((layout.cells, tree.noise.dimension), dtype=np.int64)

@@ -110,7 +110,10 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number in a cell of a table."""
+        """The error of each number in a cell of a table.
+
+        If the cells have different errors, the record also has an error for each row.
+        """
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
@@ -216,7 +219,7 @@ class SumPart(NoisyPart):
 
     @property
     def which_numbers(self) -> str:
-        """The words that say which numbers the list of errors is about."""
+        """The words that say which numbers the list of errors is about, such as "in each cell"."""
         if not self.has_unlike_rows:
             return "in each cell"
         return f"all {self.answered.row_name}: root mean square, largest ±"

@@ -178,11 +178,11 @@ class Margins(MeasuredSums):
         return Baselines.of((self._drawn_layout(index),), share, releases)
 
     def dimension(self, index: int) -> int:
-        """The number of measured numbers in all cells of the table."""
+        """The number of measured numbers in all cells of a published table."""
         return self._drawn_layout(index).dimension
 
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities of the measured numbers; each bounds all shifts by one unit."""
+        """Alternative sensitivities of a table's measured numbers; each bounds a unit's shifts."""
         return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
     def mark(self, index: int) -> dict[str, Any]:

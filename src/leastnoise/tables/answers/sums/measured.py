@@ -227,10 +227,10 @@ def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], S
     """The best Gaussian noise in contrasts: ln v_B of each published table B, and shares.
 
     Contrasts are defined at `contrasts_sensitivity`. v_B is the variance of a number of table B, if
-    a standard deviation of 1 is enough to hide a shift of l2 norm 1. The best noise minimizes Σ ln
-    v_B or, if the layout says `largest`, the largest v_B. The share of a measured table is its
-    fraction of Σ (r/σ)² over tables. Here r is the l2 norm by which a unit shifts the table's
-    contrasts, and σ their standard deviation.
+    noise with a standard deviation of 1 is enough to hide a shift of l2 norm 1. The best noise
+    minimizes Σ ln v_B or, if the layout says `largest`, the largest v_B. The share of a measured
+    table is its fraction of Σ (r/σ)² over tables. Here r is the l2 norm by which a unit shifts the
+    table's contrasts, and σ the standard deviation of their noise.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
