@@ -19,18 +19,11 @@ SECTIONS = {
     "data": ("data",),
     "data.join": ("data", "join", "*"),
     "privacy": ("privacy",),
-    "privacy.ledger": ("privacy", "ledger"),
     "contribution": ("contribution",),
-    "contribution.max_rows": ("contribution", "max_rows", 0),
     "columns": ("columns", "*"),
-    "columns.bounds": ("columns", "*", "bounds", 0),
-    "columns.candidates": ("columns", "*", "candidates", 0),
     "series": ("series",),
     "query": ("query", "[]"),
-    "query.accuracy": ("query", "[]", "accuracy"),
-    "query.histogram": ("query", "[]", "histogram"),
     "output": ("output",),
-    "report": ("report",),
 }
 """The path of each section in the schema."""
 TOPICS = {
@@ -54,7 +47,6 @@ TOPICS = {
     "sums": "named-sums-of-cells",
     "objective": "the-largest-error",
     "prefer": "groups-that-nobody-listed",
-    "cumulative": "cumulative-counts",
     "conditions": "conditions-that-overlap",
     "round": "whole-numbers-and-none-below-0",
     "clamp": "whole-numbers-and-none-below-0",
@@ -72,8 +64,6 @@ def section(name: str) -> dict[str, Any]:
             inner = inner["additionalProperties"]
         elif step == "[]":
             inner = inner["items"]
-        elif isinstance(step, int):
-            inner = inner["anyOf"][step]
         elif step:
             inner = inner["properties"][step]
     return inner["properties"]

@@ -363,3 +363,15 @@ def test_no_unit_moves_the_noisy_sums_by_more_than_is_certified(
         replaced = 2 if neighbours == "replace-one" else 1
         longest = max(sum(map(abs, shift)) for shift in moved)
         assert longest == (rows or 1) * replaced == certificate_l1(certificate)
+
+
+def test_sums_whose_half_widths_are_whole_numbers() -> None:
+    query = {
+        "name": "groups",
+        "statistics": ["count"],
+        "group_by": {"region": ["a", "b"], "age": {"edges": [0, 20, 100]}},
+        "sums": "sum,region,age_from,age_to\nall,,,\nyoung,,0,20\nold,,20,\na,a,,\n",
+    }
+    privacy = {"unit": "row", "epsilon": 1}
+    plan = ln.Release(data={"source": ROWS}, privacy=privacy, query=[query]).plan()
+    assert plan.noisy_parts[0].errors[0].half_width_95 > 1

@@ -172,7 +172,7 @@ class Privacy(Section):
         'ε of the whole release, or "least" if every query has an accuracy', 'epsilon = "1"'
     )
     delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
-        "δ of the whole release; 0 if it is left out", 'delta = "1e-6"', default=Fraction(0)
+        "δ of the whole release", 'delta = "1e-6"', default=Fraction(0)
     )
     rho: Annotated[Fraction, PlainValidator(read_rho, json_schema_input_type=Written)] | None = key(
         "ρ of the whole release (zCDP), in place of epsilon; delta is where the report states ε",

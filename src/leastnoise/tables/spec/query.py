@@ -293,9 +293,8 @@ class Query(Section):
         default_factory=dict,
     )
     quantiles_by: QuantilesBy | None = key(
-        "the mechanism for quantiles: permute-and-flip chooses each one (the default); tree reads "
-        "all off noisy counts of the candidates, which is best for many and gives intervals, and "
-        "is the default for unlisted groups",
+        "the mechanism for quantiles: permute-and-flip (the default), or tree, for many quantiles "
+        "and for intervals (the default for unlisted groups)",
         'quantiles_by = "tree"',
         default=None,
     )
@@ -307,7 +306,7 @@ class Query(Section):
     )
     margins: Margins = key(
         "tables by fewer of the columns or by levels of their keys, which add up exactly: the "
-        "listed ones and no other, or all of them and the cells (true)",
+        "listed ones, or all and the cells (true)",
         'margins = [["region"], []]',
         default=False,
     )
@@ -359,8 +358,7 @@ class Query(Section):
         "the number of groups to keep, by largest published count", "top = 10", default=None
     )
     by: By | None = key(
-        "selection, to choose the top groups before their counts get noise, whatever number of "
-        "groups a person is in",
+        "selection, to choose the top groups before their counts get noise",
         'by = "selection"',
         default=None,
     )

@@ -67,7 +67,7 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
     if certificate.noise.name == "laplace":
         exactly = int(np.count_nonzero(ways.of_noise)) <= _MOST_EXACT
     known = {key: _half_widths(certificate, key, exactly=exactly) for key in dict.fromkeys(keys)}
-    widths = np.array([known[key] for key in keys])
+    widths = np.array([known[key] for key in keys], dtype=np.float64)
     widths += _rounding(certificate, ways)[:, None]
     half95, half975, half983 = (float(column.max()) for column in widths.T)
     return NoiseError(
