@@ -310,7 +310,7 @@ def _why_cut_off_in_vain(  # noqa: PLR0917 (as `_why_behind`, and a construction
     """The reason not to expect a loss below `least` from a truncated or designed staircase.
 
     None if it may have one. The search is expensive: for several draws it designs a law for each
-    share of the budget. For one draw on many lattice points its program takes up to 700 MB.
+    share of the budget. For one draw on many lattice points its program takes seconds.
     """
     draws = construction.draws
     if family.name == _CUT_OFF_WHOLE and _is_behind_cut_off(
