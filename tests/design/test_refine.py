@@ -15,7 +15,7 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.design.bounds.lower_bound import LowerBound, Scope
 from leastnoise.design.programs import repair
 from leastnoise.design.programs.effort import Effort
-from leastnoise.design.programs.program import LatticeProgram, closed_form_masses
+from leastnoise.design.programs.program import LatticeProgram, closed_form_masses, fill_masses
 from leastnoise.design.programs.refine import Design, Task, examine_law, mend, refine
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -150,6 +150,41 @@ def test_unimodal_is_not_the_best_for_larger_whole_sensitivities() -> None:
     assert 3 * design.law.mean_abs == pytest.approx(2.342935481, abs=2e-6)
     assert 3 * bound_of(design).value == pytest.approx(2.342935481, abs=2e-6)
     assert not design.law.lattice.falls
+
+
+@pytest.mark.parametrize("loss", ["mae", "mse"])
+@pytest.mark.parametrize(("epsilon", "steps"), [("0.01", 2), ("0.01", 5), ("0", 4)])
+def test_wide_noise_for_whole_numbers_needs_no_program(
+    epsilon: str, steps: int, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LatticeProgram, "solve", lambda *_, **__: pytest.fail("solved a program"))
+    design = made(epsilon, "1e-3", loss, scope="integer", steps=steps)
+    bound_of(design).verify()
+    assert 0 < design.gap < 1e-4
+    # no noise on the integers is better than the best noise on the multiples of the sensitivity
+    simple = made(epsilon, "1e-3", loss, scope="integer")
+    assert bound_of(design).value <= bound_of(simple).value
+    assert bound_of(design).value >= bound_of(simple).value - 0.25 - 1e-9
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7])
+def test_noise_between_the_multiples_is_added_exactly(steps: int) -> None:
+    """The filled law is a convolution with the triangle on −steps … steps."""
+    masses = closed_form_masses(Budget(epsilon="0.3", delta="0.02"))
+    sparse = np.zeros(2 * steps * len(masses) - steps * 2 + 1, dtype=object)
+    sparse[::steps] = [*reversed(masses), *masses[1:]]
+    triangle = steps - np.abs(np.arange(1 - steps, steps))
+    expected = np.convolve(sparse, triangle.astype(object))
+    filled = fill_masses(masses, steps)
+    assert list(expected) == [*reversed(filled), *filled[1:]]
+
+
+def test_noise_with_too_many_points_is_refused_without_a_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LatticeProgram, "solve", lambda *_, **__: pytest.fail("solved a program"))
+    with pytest.raises(NotApplicable, match="more than 50,000 lattice points"):
+        made("1e-4", "1e-6", scope="integer", steps=5)
 
 
 def test_pure_privacy_has_a_bound_but_no_law() -> None:

@@ -39,6 +39,10 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
     assert not _serves_any(family, asked, [])
 
 
+def find_mse(comparison: ln.Comparison, label: str) -> float:
+    return min(c.mechanism.mse for c in comparison.candidates if c.label == label)
+
+
 @pytest.mark.dense
 def test_noise_between_laplace_and_far_worse_gaussian_noise_is_left_out() -> None:
     budget: dict[str, Any] = {"epsilon": 10, "delta": "1e-6"}
@@ -49,6 +53,11 @@ def test_noise_between_laplace_and_far_worse_gaussian_noise_is_left_out() -> Non
         assert "lies between Laplace and Gaussian noise" in left_out[name]
         alone = ln.calibrate(name, sensitivity=ln.L1(1), compositions=3, **budget)
         assert alone.mse > laplace.mse
+    # Gaussian noise has 1.6 times the mse of Laplace noise there, and flipped Huber noise less
+    near = ln.compare(epsilon=3, delta="1e-3", sensitivity=ln.L1(1), compositions=3)
+    assert "cactus" in {skipped.name for skipped in near.skipped}
+    assert near.mechanisms[0].mse < 0.99 * find_mse(near, "laplace")
+    assert find_mse(near, "flipped-huber") < find_mse(near, "laplace")
     single = ln.compare(sensitivity=ln.L1(1), **budget)
     assert {"cactus", "flipped-huber"} <= {candidate.label for candidate in single.candidates}
 

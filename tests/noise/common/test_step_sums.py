@@ -65,6 +65,15 @@ def test_sums_of_high_powers_are_integrals(first: float, decay: float, power: in
     assert log_sum == pytest.approx(wanted, rel=1e-14, abs=1e-11)
 
 
+@pytest.mark.parametrize("decay", [0.4, 2.0, 10.0])
+@pytest.mark.parametrize("first", [1e-6, 0.3, 50.0])
+def test_sums_of_many_powers_are_the_sums_of_each(first: float, decay: float) -> None:
+    powers = np.arange(1003)
+    sums = common_law.log_step_sums(first=first, decay=decay, powers=powers)
+    each = np.array([common_law._log_sum(first, decay, power) for power in powers.tolist()])
+    assert sums.tolist() == (each + math.log(-math.expm1(-decay))).tolist()
+
+
 @pytest.mark.parametrize("decay", [1.0, 6.0])
 def test_the_largest_ripple_of_a_sum_is_as_stated(decay: float) -> None:
     power = 6

@@ -28,7 +28,7 @@ from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.privacy_losses import MOST_LOSSES, loss_grid, sketch
+from leastnoise.noise.radial.privacy_losses import MOST_LOSSES, _delta_grid, loss_grid, sketch
 from leastnoise.noise.radial.profile import log_delta
 
 ONE = ShiftBounds.of(L2(1))
@@ -220,6 +220,16 @@ def test_the_sketch_is_about_right(case: Case) -> None:
     assert len(z) == MOST_LOSSES + 1
     assert z[0] == 0.0
     assert all(a < b for a, b in pairwise(z))
+
+
+@pytest.mark.parametrize("scale", ["2", "1e4"])
+def test_the_guess_of_delta_is_about_right(scale: str) -> None:
+    """The guess sets the goal of a proof; a guess far too large costs a second quadrature."""
+    law = law_of(3, "2", "1.4", scale)
+    losses, log_deltas = _delta_grid(law, 1 / float(scale))
+    for index in (0, 40, 120, 200):
+        truth = prove_delta(law, L2(1), Fraction(losses[index])).interval.upper
+        assert math.exp(log_deltas[index]) == pytest.approx(truth, rel=0.02)
 
 
 def test_chords_are_above_a_convex_function_that_falls() -> None:

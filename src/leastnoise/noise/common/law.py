@@ -196,8 +196,35 @@ def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> N
     >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
     array([ 0.      , -0.420806])
     """
-    logs = np.array([_log_sum(first, decay, int(power)) for power in powers])
+    logs = np.empty(len(powers))
+    windows = [_window(first, decay, power) for power in powers.tolist()]
+    short = np.array([high - low <= _MANY_TERMS for low, high in windows])
+    for index in np.flatnonzero(~short):
+        logs[index] = _log_sum(first, decay, int(powers[index]))
+    rows = np.flatnonzero(short)
+    together = 64  # powers whose terms are computed at once, since their windows nearly coincide
+    for start in range(0, len(rows), together):
+        block = rows[start : start + together]
+        logs[block] = _log_sums_of_terms(
+            first, decay, powers[block], [windows[index] for index in block]
+        )
     return logs + math.log(-math.expm1(-decay))
+
+
+def _log_sums_of_terms(
+    first: float, decay: float, powers: NDArray[np.int64], windows: list[tuple[int, int]]
+) -> list[float]:
+    """The results of `_log_sum_of_terms` for several powers and their windows, to the last bit."""
+    least = min(low for low, _ in windows)
+    k = np.arange(least, max(high for _, high in windows), dtype=float)
+    logs = powers[:, None] * np.log(k + first) - decay * k
+    inside = [slice(low - least, high - least) for low, high in windows]
+    tops = [float(row[part].max()) for row, part in zip(logs, inside, strict=True)]
+    terms = np.exp(logs - np.array(tops)[:, None])
+    return [
+        top + math.log(float(row[part].sum()))
+        for top, row, part in zip(tops, terms, inside, strict=True)
+    ]
 
 
 _MANY_TERMS = 1000  # with more terms the binomial theorem is faster

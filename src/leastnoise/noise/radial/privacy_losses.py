@@ -166,6 +166,20 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
     return tuple(zip(chosen.tolist(), logs.tolist(), strict=True))
 
 
+@lru_cache(maxsize=64)
+def _delta_grid(noise: GeneralizedGamma, shift: float) -> tuple[Floats, Floats]:
+    """The losses of `loss_grid`, and an approximate ln δ at each.
+
+    δ(ε) is the integral of e^(ε−z) P(Z > z) over z > ε.
+    """
+    z, log_tail = np.array(loss_grid(noise, shift)).T
+    logs = log_tail - z
+    with np.errstate(divide="ignore"):
+        pieces = np.log(np.diff(z) / 2) + np.logaddexp(logs[:-1], logs[1:])
+    sums = np.logaddexp.accumulate(pieces[::-1])[::-1]
+    return z, z + np.append(sums, sums[-1])
+
+
 def _stage(depth: Floats) -> Floats:
     """Map −ln of a tail, `depth`, to the scale on which losses are spaced evenly.
 
@@ -196,7 +210,7 @@ _BITS, _BITS_MORE = 80, 32  # precision; 32 more bits for every 32 leading zero 
 _ACCURACY = 24
 _EVALUATIONS = 10_000  # evaluations of integrands for one loss; calibrated laws took up to 1,700
 _SHIFT_BITS = 44  # significant bits of the shift; rounding it costs at most 1.2e-13 of the noise
-_PART = 2.0**-5  # this part of P(Z > ε) is the goal's guess of δ(ε), seldom above it
+_PART = 0.5  # of an approximate δ(ε) is the guess of δ(ε) for the proof, seldom above it
 _SMALLEST = math.log(1e-300)
 
 
@@ -369,13 +383,14 @@ def _tails_at(
     `log_tail`, the approximate ln P(Z > ε), sets the precision.
     """
     small = max(log_tail, _SMALLEST)
+    log_delta = float(np.interp(float(epsilon), *_delta_grid(law, float(scales))))
     more = math.ceil(-small / math.log(2) / _BITS_MORE) * _BITS_MORE
     with precision(_BITS + more):
         enclosed = tails(
             law,
             shift=scales,
             epsilon=epsilon,
-            about=_PART * math.exp(min(0.0, small)),
+            about=_PART * math.exp(min(0.0, max(log_delta, _SMALLEST))),
             accuracy=_ACCURACY,
             evaluations=_EVALUATIONS,
         )

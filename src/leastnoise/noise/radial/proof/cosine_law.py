@@ -154,6 +154,7 @@ def _tabulated(dimension: int, q: arb) -> arb:
     return q.beta_lower(a, a, 1)
 
 
+@lru_cache(maxsize=4096)
 def _half_width(dimension: int) -> float:
     """The half-width of a cell in u; a power of two, so that centers are exact."""
     radius = min(1.0, 1 / math.sqrt(dimension - 1))
