@@ -31,7 +31,7 @@ _SENTENCE = re.compile(r".*\w\W+\w+\W+\w.*[.!?]")
 
 
 def _helps(command: click.Command) -> Iterator[str]:
-    yield re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
+    yield re.sub(r"(?<!\n)\n *(?=\S)", " ", command.help or "")
     for param in command.params:
         yield getattr(param, "help", None) or ""
     for part in command.commands.values() if isinstance(command, click.Group) else ():

@@ -36,7 +36,7 @@ def read_certificate(path: Path) -> str:
     """
     text = read_text(path, most=LARGEST_CERTIFICATE)
     if not text.strip():
-        raise SourceError(f"{path} is empty. Expected a certificate.")
+        raise SourceError(f"{path} is empty. Give the path of a certificate.")
     return text
 
 
@@ -57,7 +57,9 @@ def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
         why = "it is a symbolic link" if is_link else error.strerror
         raise SourceError(f"{path} can't be read: {why}.") from None
     except ValueError:  # the path has a NUL, or half of a surrogate pair
-        raise SourceError("Expected a file, got a path that no file can have.") from None
+        raise SourceError(
+            "The path has a character that no file name can have. Give another path."
+        ) from None
     if len(content) > most:
         raise SourceError(f"{path} can't be read: it has more than {most:,} bytes.")
     return content

@@ -165,14 +165,13 @@ def format_guarantee(epsilon: Fraction, delta: Fraction, rho: Fraction | None = 
 def describe_protection(relation: str, unit: str) -> str:
     """A sentence for people that says which change of the table is hidden.
 
-    >>> describe_protection("add-remove", "person")
-    'Protected: the presence or absence of any one person.'
-    >>> describe_protection("replace-one", "person")
-    'Protected: all data of any one person, but not how many there are.'
+    >>> describe_protection("add-remove", "person") 'Protected: the presence or absence of any one
+    person.' >>> describe_protection("replace-one", "person") 'Protected: all data of any one
+    person, but not the total number of units in the data.'
     """
     if relation == "add-remove":
         return f"Protected: the presence or absence of any one {unit}."
-    return f"Protected: all data of any one {unit}, but not how many there are."
+    return f"Protected: all data of any one {unit}, but not the total number of units in the data."
 
 
 def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
@@ -186,7 +185,10 @@ def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
     'Values of x are limited to 0.1–1,234,567,890.'
     """
     ends = [f"{float(end):,.15g}".replace("-", "−") for end in (low, high)]
-    return f"Values of {what} are limited to {(' to ' if low < 0 else '–').join(ends)}."
+    return (
+        f"Values of {what} are limited to "
+        f"{('the range ' if low < 0 else '') + (' to ' if low < 0 else '–').join(ends)}."
+    )
 
 
 def count_noun(count: int, singular: str, plural: str | None = None) -> str:

@@ -79,7 +79,9 @@ def calibrate_family(
     except InvalidArgument as error:
         if error.name != "scale":  # the search succeeded, but floats can't represent the scale
             raise
-        raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
+        raise Refused(
+            f"The scale of {family.name} noise for this budget is out of range. {error}"
+        ) from error
     search_ended = time.perf_counter()
     limit, wider = (registered_family(family).part(name) for name in ("limit", "wider"))
     steep = wider is not None and budget.delta < Fraction(1, 10**6)

@@ -343,7 +343,7 @@ def test_true_blocks_do_not_make_a_composed_plan_true() -> None:
     """The draws' own budgets may be anything true; only all draws together count."""
     draws = (("a", _certificate("l2")), ("b", _certificate("gaussian")))
     false = PlanCertificate(budget=Budget(epsilon="1.1", delta="2e-5"), draws=draws, rule=COMPOSED)
-    with pytest.raises(CertificateRejected, match="together have delta"):
+    with pytest.raises(CertificateRejected, match="delta of all queries together is"):
         false.verify()
 
 

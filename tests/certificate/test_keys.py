@@ -122,7 +122,7 @@ def test_it_reads_back_and_says_its_chances() -> None:
             "Not proved",
         ),
         ({"kind": "certificate"}, "Expected a keys-certificate"),
-        ({"assumptions": []}, "assumptions are not those"),
+        ({"assumptions": []}, "other assumptions"),
         ({"more": 1}, "unknown field 'more'"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_record_is_not_nested_without_end() -> None:
         body = Cells(bodies=[body], copies=[1])
     record = write_record(body)
     assert read_record(record, Body, where="body") == body
-    with pytest.raises(CertificateRejected, match="nested levels"):
+    with pytest.raises(CertificateRejected, match="levels of nested"):
         read_record(write_record(Cells(bodies=[body], copies=[1])), Body, where="body")
 
 

@@ -185,7 +185,7 @@ def test_what_is_written_is_read_and_verified_again() -> None:
         ({"neighbours": "replace-one"}, "Not proved"),
         ({"neighbours": "others"}, "neighbours"),
         ({"kind": "certificate"}, "Expected a threshold-certificate"),
-        ({"assumptions": []}, "assumptions are not those"),
+        ({"assumptions": []}, "other assumptions"),
         ({"more": 1}, "unknown field 'more'"),
     ],
 )

@@ -153,7 +153,7 @@ def test_a_label_needs_a_ledger(folder: Path) -> None:
 def test_a_plan_charges_nothing(folder: Path) -> None:
     done = run("release", write_spec(folder, "out"), "--plan", cwd=folder)
     assert done.returncode == 0
-    assert "would admit this release, by the filter sums" in done.stdout
+    assert "would accept this release; its charges add up by the rule sums" in done.stdout
     assert spent(folder)["charges"] == 0
 
 
@@ -361,7 +361,7 @@ def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     assert (twice.returncode, "which its first release charges" in twice.stderr) == (2, True)
     planned = run("release", "s.toml", "--plan", cwd=folder)
     assert "All 2 releases together have 0.4-DP" in planned.stdout
-    assert "ledger would admit this release" in planned.stdout
+    assert "ledger would accept this release" in planned.stdout
     first = run("release", "s.toml", cwd=folder)
     assert "weekly/1, release 1 of 2" in first.stdout
     assert (folder / "weekly/1-report.html").is_file()

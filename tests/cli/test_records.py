@@ -85,7 +85,7 @@ def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
     code, shown, _ = plan("least.toml", "--assume", "n=77")
     assert code == 0
     assert "mean_size (77 values)" in shown
-    assert "with the smallest ε that meets every accuracy" in shown
+    assert "with the smallest ε that meets every wished accuracy" in shown
     (tmp_path / "spec.toml").write_text(SPEC.replace("std = 2", "std = 1.4"))
     assert "would meet every accuracy" in plan("spec.toml")[1]
     needed = json.loads(plan("spec.toml", "--json")[1])["needed_epsilon"]

@@ -27,7 +27,11 @@ statistics = [
 ]
 importence = 2
 """
-_NUMBER = "Expected a decimal number, got epsilon=True. Write epsilon like 0.5 or 1e-5."
+_NUMBER = (
+    "Expected a decimal number, got epsilon=True. Write epsilon as a decimal number, such as 0.5 "
+    "or "
+    "1e-5."
+)
 _LIMIT = "give max_rows, for example, the most rows of one person."
 _COLUMN = (
     "The column 'siz' has no type in data.types. Did you mean size? If both names mean "

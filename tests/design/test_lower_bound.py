@@ -45,7 +45,7 @@ def test_round_trip_and_verify() -> None:
 
 
 def test_a_larger_value_is_rejected() -> None:
-    """The value is the float just below what the witness proves, so one step up is too much."""
+    """The value is the float just below what the proof shows, so one step up is too much."""
     for design in (made("1", "0.01"), made("1", "0.01", "mse"), made("0.1", "1e-6")):
         bound = bound_of(design)
         with pytest.raises(CertificateRejected, match="proves"):

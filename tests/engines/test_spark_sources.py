@@ -155,7 +155,7 @@ def test_files_that_differ_and_types_that_do_not_fit(session: Any, tmp_path: Pat
     with pytest.raises(SourceError, match=r"holds BIGINT in b\.parquet and DOUBLE in a\.parquet"):
         integers(raw_spec(["a.parquet", "b.parquet"]), tmp_path, engine="spark")
     for where in (["file:///a", "file:///b"], "file:///{a,a}"):
-        with pytest.raises(SourceError, match="only one folder or pattern"):
+        with pytest.raises(SourceError, match="only one folder or one pattern"):
             integers(raw_spec(where), tmp_path, engine="spark")
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(SourceError, match="only Parquet files and tables can be read"):

@@ -261,7 +261,10 @@ def test_what_is_no_vector_is_refused_and_nothing_is_written(tmp_path: Path) -> 
     ]:
         with pytest.raises(InvalidArgument, match=why):
             ln.release_vector(noise(), wrong, tmp_path / "out")
-    for folder, why in [("there", "exists already"), ("no/where", "not a writable folder")]:
+    for folder, why in [
+        ("there", "exists already"),
+        ("no/where", "not a folder in which you may write"),
+    ]:
         with pytest.raises(SourceError, match=why):
             ln.release_vector(noise(), vector, tmp_path / folder)
     for wrong in (None, 7, b"out", ""):

@@ -67,7 +67,7 @@ def test_what_is_no_vector_is_refused_and_nothing_is_written(session: Any, tmp_p
         good.selectExpr("position + 1 AS position", "value"),
         good.selectExpr("CASE WHEN position <> 7 THEN position END AS position", "value"),
     ):
-        with pytest.raises(SourceError, match="positions 0 to 24,999 once each"):
+        with pytest.raises(SourceError, match="each position from 0 to 24,999 exactly once"):
             ln.release_vector(noise(), wrong, tmp_path / "out")
     assert not list(tmp_path.iterdir())
     (tmp_path / "out").mkdir()

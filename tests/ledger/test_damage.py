@@ -64,7 +64,7 @@ def test_an_edited_certificate_is_noticed_by_check(tmp_path: Path) -> None:
     ledger.charge(certificate("laplace", "0.5"), unit="person")
     check_ledger(ledger.path)
     edited(ledger, "UPDATE entry SET certificate = replace(certificate, '0.5', '0.4')")
-    with pytest.raises(LedgerRejected, match="certificate was edited"):
+    with pytest.raises(LedgerRejected, match="certificate of entry"):
         check_ledger(ledger.path)
 
 
@@ -78,8 +78,8 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
         "overdraws": [honest] * 3,
         "filter": [honest | {"rule": "zcdp"}],
         "unreadable": [honest | {"epsilon": "-0.5"}],
-        "not its account's filter": [honest, honest | {"rule": "zcdp"}],
-        "has an account already": [
+        "than its account": [honest, honest | {"rule": "zcdp"}],
+        "that has one already": [
             {
                 "kind": "account",
                 "dataset": "visits",

@@ -130,7 +130,7 @@ def test_an_error_without_a_closed_form_is_unknown() -> None:
         epsilon="1", sensitivity=CountingQueries(dimension=3, with_total=True), loss="mae"
     )
     assert "two-sided-staircase" not in names(by_mae)
-    assert "use the loss mse" in reasons(by_mae)["two-sided-staircase"]
+    assert "Use the loss mse" in reasons(by_mae)["two-sided-staircase"]
 
 
 def test_many_queries_end_in_an_answer() -> None:

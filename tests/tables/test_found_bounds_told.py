@@ -242,7 +242,7 @@ def test_the_command_plans_releases_and_verifies(tmp_path: Path) -> None:
     low, high = record["plan"]["found_bounds"]["x"]["found"]
     checked = run("verify", "out", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
-    assert "Bounds that were found privately follow from the published tables" in " ".join(
+    assert "Bounds that the release found itself follow from the published tables" in " ".join(
         checked.stdout.split()
     )
     assert f"found = [\n    {low},\n    {high},\n]" in (tmp_path / "out/spec.toml").read_text()
@@ -260,7 +260,7 @@ def test_limits_and_differences_are_not_of_found_bounds(
         spec = tmp_path / "spec.toml"
         return try_limits(spec, name=name, values=values, sample=sample, progress=lambda _: None)
 
-    with pytest.raises(Refused, match=r"columns\.x\.bounds are found anew by each release"):
+    with pytest.raises(Refused, match=r"finds columns\.x\.bounds itself each time"):
         attempt("max_rows", ["1"])
     assert attempt("bounds.x", ["0..10"])
     release.run()
@@ -320,7 +320,7 @@ def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> N
     assert {("count", None), ("mean_x", "widest"), ("sum_x", "widest")} <= marks
     text = str(release.run().plan)
     assert "The upper bound of x was found between 0 and 60" in text
-    assert "The upper bound is the last candidate: values of x may lie above." in text
+    assert "The upper bound is the last candidate, so values of x may lie above the bound." in text
     assert "first candidate" not in text
 
 

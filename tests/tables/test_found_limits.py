@@ -217,7 +217,7 @@ def test_the_plan_of_a_limit_that_was_not_chosen_is_checked_too(tmp_path: Path) 
         if candidate != limit:  # too little noise for the largest candidates
             plans[index] = plans[0] if index else plans[1]
     path.write_text(json.dumps(record))
-    with pytest.raises(CertificateRejected, match="sensitivity is not one that the spec implies"):
+    with pytest.raises(CertificateRejected, match="sensitivity doesn't follow from the spec"):
         verify_resealed(tmp_path / "out")
 
 

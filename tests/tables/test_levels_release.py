@@ -332,10 +332,13 @@ def test_files_that_are_no_tree_are_refused_with_their_line(
     [
         ({"file": "a.csv", "levels": []}, "names of columns"),
         ({"file": "a.csv", "levels": "state"}, "names of columns"),
-        ({"file": "a.csv", "levels": ["state", "state"]}, "distinct columns in levels"),
-        ({"file": "a.csv", "levels": ["county"]}, "distinct columns in levels"),
+        ({"file": "a.csv", "levels": ["state", "state"]}, "each column once in levels"),
+        ({"file": "a.csv", "levels": ["county"]}, "each column once in levels"),
         ({"file": "a.txt", "levels": ["state"]}, "Expected a CSV"),
-        ({"file": "a.csv", "levels": ["state"], "edges": [1]}, "no other entry beside it"),
+        (
+            {"file": "a.csv", "levels": ["state"], "edges": [1]},
+            "No entry may stand beside file, except levels",
+        ),
     ],
 )
 def test_levels_of_a_file_that_name_no_columns(tmp_path: Path, entry: Any, why: str) -> None:

@@ -210,7 +210,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     [
         (lambda b: b.reverse(), "order"),
         (lambda b: b.append(b[-1]), "no table|distinct"),
-        (lambda b: b.__delitem__(-1), "too few tables"),
+        (lambda b: b.__delitem__(-1), "Not every table of"),
         (lambda b: b[0].update(name="people"), "no table"),
         (lambda b: b[0].update(name="people.9"), "no table"),
         (lambda b: b[0].update(name=b[1]["name"]), "number of coordinates"),

@@ -334,7 +334,7 @@ def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
                 part["bodies"][0].update(bounds=["1", "2"])
                 for part in (item["sensitivity"]["hull"], item["noise"]["parameters"]["body"])
             ],
-            "its sensitivity is not the table's",
+            "sensitivity doesn't follow from the spec",
         ),
         # noise for more than a unit can do is private, but its numbers aren't alike any more
         (

@@ -119,7 +119,7 @@ def test_a_given_share_goes_to_the_quantiles_of_all_columns(counts: list[str]) -
     ]
     assert [part.budget.epsilon for part in both.quantiles] == [2, 1]
     assert all(
-        "groups gives 60 % of its ε to its quantiles" in " ".join(part.in_words())
+        "The query groups spends 60 % of its ε on its quantiles" in " ".join(part.in_words())
         for part in both.quantiles
     )
     assert both.certificate.budget == ln.Budget(epsilon=5, delta="1e-5")
@@ -228,12 +228,12 @@ def _of(label: str, **fields: Any) -> Callable[[Path], object]:
 
 KEYS, QUANTILES = "groups", "groups.quantiles"
 EDITS: list[tuple[Callable[[Path], object], str]] = [
-    (_of(QUANTILES, rates=["1"]), "not chosen as the spec implies"),
-    (_of(QUANTILES, groups=1), "not chosen as the spec implies"),
-    (_of(QUANTILES, reach="1"), "not chosen as the spec implies"),
-    (_of(QUANTILES, epsilon="0.6"), "not chosen as the spec implies"),
-    (_of(KEYS, epsilon="0.6"), "its budget"),
-    (_of(KEYS, delta="5e-6"), "its budget"),
+    (_of(QUANTILES, rates=["1"]), "not chosen as the spec requires"),
+    (_of(QUANTILES, groups=1), "not chosen as the spec requires"),
+    (_of(QUANTILES, reach="1"), "not chosen as the spec requires"),
+    (_of(QUANTILES, epsilon="0.6"), "not chosen as the spec requires"),
+    (_of(KEYS, epsilon="0.6"), "the certificate's budget"),
+    (_of(KEYS, delta="5e-6"), "the certificate's budget"),
     (_of(KEYS, groups=1), "number of groups"),
     (edit_of("certificate.json", lambda record: record["draws"].pop()), "have the same queries"),
     (edit_of("certificate.json", lambda record: record["draws"].reverse()), "order"),
@@ -276,7 +276,9 @@ def test_a_share_that_the_draws_do_not_have_is_rejected(tmp_path: Path) -> None:
         folder = restored(kept, tmp_path / "out")
         for edit in several:
             edit(folder)
-        with pytest.raises(CertificateRejected, match=r"its budget|not chosen as the spec implies"):
+        with pytest.raises(
+            CertificateRejected, match=r"certificate's budget|not chosen as the spec"
+        ):
             verify_resealed(folder)
 
 
@@ -297,7 +299,7 @@ def test_a_share_that_the_draws_do_not_have_is_rejected(tmp_path: Path) -> None:
         ),
         ({"part": {"quantiles_share": "1"}}, "quantiles_share: Expected a share below 1"),
         ({"privacy": {"delta": 0}}, "Needs delta > 0"),
-        ({"contribution": {"max_groups": 2}}, "bounds the rows of one person for a quantile"),
+        ({"contribution": {"max_groups": 2}}, "limits the rows of one person in a quantile"),
         ({"contribution": {"max_rows_per_group": 2}}, "number of unlisted groups"),
     ],
     ids=str,
@@ -314,14 +316,14 @@ def test_the_plan_names_both_errors() -> None:
     (keys,), (quantiles,) = both.keys, both.quantiles
     (published, *_) = texts(keys.sentences({}), Topic.NOISE)
     assert published == (
-        "groups publishes groups by their keys, without a count. A key that "
-        f"{keys.half:,} persons have is published in half of all cases, and a key of "
+        "The table groups publishes groups with their keys, but without a count of rows. A key "
+        f"that {keys.half:,} persons have is published in half of all cases, and a key of "
         f"{keys.nearly:,} in 95 of 100 cases."
     )
     (chosen,) = texts(keys.sentences({}), Topic.GROUPS)
     assert chosen.startswith("If keys are published without a count, chance decides which")
     (_, error) = quantiles.in_words()
-    assert error.startswith("median_x: with probability 95 %, at most ")
+    assert error.startswith("With probability 95 %, median_x is at most ")
     assert quantiles.where == "each group that is published"
     assert quantiles.layout.limits.startswith("counts for at most 2 rows in its quantiles")
     record = both.to_record()

@@ -346,7 +346,7 @@ def test_only_the_implied_selection_is_read(edit: dict[str, Any]) -> None:
     assert isinstance(selection, SelectionCertificate)
     edited = replace(selection, **edit)
     edited.verify()  # true, but about another selection
-    with pytest.raises(CertificateRejected, match="selected as the spec implies"):
+    with pytest.raises(CertificateRejected, match="selected as the spec requires"):
         plan_as_certified(layout, replace(certificate, draws=(noise, (name, edited))))
 
 

@@ -266,7 +266,7 @@ def test_a_record_and_a_spec_must_agree_on_running_totals(folder: Path, *, total
 def test_two_folders_of_one_release_are_rejected(folder: Path) -> None:
     release(folder).run()
     shutil.copytree(folder / "weekly" / "1", folder / "weekly" / "01")
-    with pytest.raises(CertificateRejected, match="two folders"):
+    with pytest.raises(CertificateRejected, match="Two folders hold release"):
         verify_series(folder / "weekly")
 
 
@@ -287,7 +287,7 @@ def test_a_tree_that_the_ledger_does_not_know_is_rejected(folder: Path) -> None:
     )  # one leaf is a total of one
     edit(directory, lambda record: record["chain"].update(first=2))
     verify_resealed(directory)
-    with pytest.raises(LedgerRejected, match="is not about this release"):
+    with pytest.raises(LedgerRejected, match="is not the charge of this release"):
         verify_directory(directory, ledger=folder / "v.ledger")
 
 
@@ -314,7 +314,7 @@ def test_another_report_column_than_was_charged_is_rejected(
     shutil.copy(spec, elsewhere)
     (directory / "plan.json").write_text(Release(elsewhere / "spec.toml").plan().to_json())
     verify_resealed(directory)
-    with pytest.raises(LedgerRejected, match="is not about this release"):
+    with pytest.raises(LedgerRejected, match="is not the charge of this release"):
         verify_directory(directory, ledger=folder / "v.ledger")
 
 

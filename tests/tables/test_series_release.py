@@ -88,7 +88,7 @@ def test_each_release_is_proved_with_all_others(folder: Path) -> None:
     record = json.loads((second / "release.json").read_text(encoding="utf-8"))
     for edit in ({"release": 1}, {"release": 3}, {"entry": 3}, {"entry": 2}):
         (second / "release.json").write_text(json.dumps(record | edit), encoding="utf-8")
-        with pytest.raises(LedgerRejected, match="not about this release"):
+        with pytest.raises(LedgerRejected, match="not the charge of this release"):
             verify_directory(second, ledger=folder / "v.ledger")
     for edit in ({"release": 4}, {"release": 0}, {"release": None}, {"entry": None}):
         (second / "release.json").write_text(json.dumps(record | edit), encoding="utf-8")
@@ -235,7 +235,7 @@ def test_uses_that_no_series_has_are_found_out(folder: Path, place: int) -> None
     path = folder / "v.ledger"
     with Store(path=path).appending() as (entries, log):
         log.append(entries[-1].body | {"release": place})
-    with pytest.raises(LedgerRejected, match="used more often than planned"):
+    with pytest.raises(LedgerRejected, match="used for more releases than it allows"):
         check_ledger(path)
 
 

@@ -53,10 +53,13 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
     (claim,) = (item for name, item in released.certificate.draws if name == "q.quantiles")
     assert claim.neighbours == neighbours
     page = report(tmp_path / "out")
-    assert "Quantiles are read off noisy counts of the rows at each of 11 public candidates" in page
-    assert "No interval of values exists" not in page
+    assert (
+        "Quantiles are computed from noisy counts of the rows at each of 11 public candidates"
+        in page
+    )
+    assert "There is no interval for the value of a quantile" not in page
     (note,) = (note for note in released.plan.notes if "Quantiles by a tree" in note)
-    assert "Each quantile by itself lies between" in note
+    assert "each true quantile lies between" in note
     frame = released.plan.to_polars()
     assert frame.filter(frame["rows_95"].is_not_null())["noise"].to_list() == ["tree"] * 3
     assert "agreeing" in " ".join(released.plan.quantiles[0].in_words())
@@ -144,7 +147,9 @@ def test_ends_are_those_of_what_counts_at_a_candidate(tmp_path: Path, kind: str)
     ]
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 1}
     page = report(tmp_path / "out")
-    assert "halfway between two candidates. Around the first candidate it begins at" in page
+    assert (
+        "halfway between two candidates. An interval around the first candidate begins at" in page
+    )
     assert "−∞" in page
 
 

@@ -85,7 +85,7 @@ EDITS = [
     ("spec.toml", "max_rows_per_group = 1", "max_rows_per_group = 2", "a unit adds 2"),
     ("spec.toml", '"median(x)"', '"quantile(x, 0.4)"', ""),
     ("spec.toml", "candidates = [", "candidates = [-1, ", "fewer cells"),
-    ("plan.json", '"half": ', '"half": 1', "differs from the plan that is certified"),
+    ("plan.json", '"half": ', '"half": 1', "differs from the plan that follows"),
 ]
 
 

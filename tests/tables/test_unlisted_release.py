@@ -105,7 +105,7 @@ def test_keys_alone_tell_nothing_of_small_groups(tmp_path: Path, kind: str) -> N
         ("certificate.json", '"add-remove"', '"replace-one"', "add-remove neighbours"),
         ("spec.toml", "max_groups = 2", "max_groups = 1", "number of groups"),
         ("spec.toml", "statistics = []", 'statistics = ["count"]', "noise with a threshold"),
-        ("plan.json", '"half": ', '"half": 1', "differs from the plan that is certified"),
+        ("plan.json", '"half": ', '"half": 1', "differs from the plan that follows"),
     ],
 )
 def test_changed_keys_are_rejected(tmp_path: Path, edit: tuple[str, str, str, str]) -> None:
@@ -252,7 +252,7 @@ def test_no_group_at_all(tmp_path: Path) -> None:
         ("certificate.json", '"neighbours": "add-remove"', '"neighbours": "replace-one"', ""),
         ("spec.toml", "max_groups = 2", "max_groups = 1", "number of groups"),
         ("spec.toml", 'keys = "private"', "edges = [0, 1]", ""),
-        ("plan.json", '"half": ', '"half": 1', "differs from the plan that is certified"),
+        ("plan.json", '"half": ', '"half": 1', "differs from the plan that follows"),
     ],
 )
 def test_a_changed_release_is_rejected(tmp_path: Path, edit: tuple[str, str, str, str]) -> None:

@@ -232,7 +232,7 @@ REPLACED = RowCounts(1, neighbours="replace-one")
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"noise": "laplace"}, "cannot have this noise"),
+        ({"noise": "laplace"}, "can't be the noise of the counts"),
         ({"moves": RowCounts(2)}, "sensitivity isn't the query's"),
         ({"moves": REPLACED}, "sensitivity isn't the query's"),
         ({"sampling_rate": "0.5"}, "about samples"),

@@ -104,8 +104,8 @@ class Claim:
                 name="mechanism",
                 value=f"a mechanism with sampling_rate={decimal_text(certificate.sampling_rate)}",
                 expected="sampling_rate=1, since an audit draws no samples",
-                hint="Claim what holds without sampling: ln.Claim(epsilon=e, delta=d), with e from "
-                "mechanism.compose(1, sampling_rate=1).epsilon(delta=d).upper.",
+                hint="Claim the guarantee without sampling: ln.Claim(epsilon=e, delta=d), where e "
+                "is mechanism.compose(1, sampling_rate=1).epsilon(delta=d).upper.",
             )
         return cls(
             epsilon=certificate.budget.epsilon,

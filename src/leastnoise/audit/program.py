@@ -160,7 +160,7 @@ class _Run:
             if width * count > most_numbers:
                 raise InvalidInput(
                     f"The command prints {width:,} numbers per line, which is too many for "
-                    f"{count:,} lines. Use fewer --draws."
+                    f"{count:,} lines. Ask for fewer lines with --draws."
                 )
             if done == count:
                 return np.concatenate(parts)
@@ -170,8 +170,8 @@ class _Run:
             raise self._took_too_long() from None
         how = f" and ended with exit code {code}" if code else ""
         raise InvalidInput(
-            f"The command printed {done:,} lines{how}, expected {count:,}. Print {{count}} lines, "
-            "or use fewer --draws."
+            f"The command printed {done:,} lines{how}, expected {count:,}. Let the command print "
+            "{count} lines, or ask for fewer with --draws."
         )
 
     def _took_too_long(self) -> InvalidInput:

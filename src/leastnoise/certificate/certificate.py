@@ -247,9 +247,12 @@ class Certificate:
         if not proved.certainly_at_most(budget.delta):
             raise NotCertified(
                 interval=interval,
-                why=f"Not proved: {noise.name} noise of this scale has delta in "
-                f"[{interval.lower!r}, {interval.upper!r}] at epsilon="
-                f"{decimal_text(budget.epsilon)}. The budget allows {decimal_text(budget.delta)}.",
+                why=(
+                    f"Not proved: {noise.name} noise of this scale has delta in "
+                    f"[{interval.lower!r}, {interval.upper!r}] at "
+                    f"epsilon={decimal_text(budget.epsilon)}. The budget allows a delta of "
+                    f"{decimal_text(budget.delta)}."
+                ),
             )
         claim = cls(
             budget=budget,
@@ -329,22 +332,21 @@ class Certificate:
         fresh = proved.interval
         if not proved.certainly_at_most(self.budget.delta):
             raise CertificateRejected(
-                f"The noise has delta in [{fresh.lower!r}, {fresh.upper!r}] at epsilon="
-                f"{decimal_text(self.budget.epsilon)}; the certificate claims "
+                f"At epsilon={decimal_text(self.budget.epsilon)}, delta of the noise is in "
+                f"[{fresh.lower!r}, {fresh.upper!r}], but the certificate claims "
                 f"{decimal_text(self.budget.delta)}."
             )
         if not _is_reproduced(fresh, self.delta, self.budget.delta):
             raise CertificateRejected(
-                f"delta_interval is narrower than the proof: delta is in [{fresh.lower!r}, "
-                f"{fresh.upper!r}], the certificate says [{self.delta.lower!r}, "
-                f"{self.delta.upper!r}]."
+                f"The certificate's delta_interval, [{self.delta.lower!r}, {self.delta.upper!r}], "
+                f"is narrower than the proved interval, [{fresh.lower!r}, {fresh.upper!r}]."
             )
         _note_proof(self)
         return fresh
 
     def _check_grid(self) -> None:
         if self.grid is not None and not is_power_of_two(self.grid):
-            raise CertificateRejected("grid is not a power of two.")
+            raise CertificateRejected("The certificate's grid must be a power of two.")
 
     def to_json(self) -> str:
         """The certificate as JSON text.
@@ -419,9 +421,13 @@ class Certificate:
         require_type(fields["compositions"], int, where="compositions")
         rate = number(fields["sampling_rate"], where="sampling_rate")
         if not LEAST_SAMPLING_RATE <= rate <= 1:
-            raise CertificateRejected("sampling_rate must be above 0 and at most 1.")
+            raise CertificateRejected(
+                "The certificate's sampling_rate must be above 0 and at most 1."
+            )
         if fields["assumptions"] != list(assumptions_at(rate)):
-            raise CertificateRejected("The assumptions are not the assumptions of the proof.")
+            raise CertificateRejected(
+                "The certificate states other assumptions than its proof needs."
+            )
         try:
             geometry = _geometry_of(fields)
             dimension = require_type(fields["dimension"], int, where="dimension")
@@ -475,13 +481,16 @@ def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
         return None
     geometry = read_record(fields["geometry"], Geometry, where="geometry")
     if fields["dimension"] != geometry.dimension:
-        raise CertificateRejected(f"The geometry has {geometry.dimension} coordinates.")
+        raise CertificateRejected(
+            f"The certificate's dimension must be {geometry.dimension}, the number of coordinates "
+            "of its geometry."
+        )
     return geometry
 
 
 def _interval_of(value: object) -> Interval:
     ends = require_type(value, list, where="delta_interval")
     if len(ends) != 2:
-        raise CertificateRejected("delta_interval must have two ends.")
+        raise CertificateRejected("The certificate's delta_interval must be a list of two numbers.")
     lower, upper = (float(number(end, where="delta_interval")) for end in ends)
     return Interval(lower, upper)

@@ -102,7 +102,9 @@ class TableCertificate(ABC):
         fields = exact_fields(record, (*_SHARED, *specific), where="certificate")
         check_header(fields, kind=cls.kind)
         if fields["assumptions"] != [cls.assumption]:
-            raise CertificateRejected("The assumptions are not those under which this is proved.")
+            raise CertificateRejected(
+                "The certificate states other assumptions than its proof needs."
+            )
         try:
             values = {
                 name: cls.read_field(fields[name], kind, where=name)

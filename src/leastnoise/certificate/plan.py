@@ -235,8 +235,9 @@ class PlanCertificate:
         fresh = proved.interval
         if not proved.certainly_at_most(rest.delta):
             raise CertificateRejected(
-                f"The queries together have delta in [{fresh.lower!r}, {fresh.upper!r}] at epsilon="
-                f"{decimal_text(rest.epsilon)}; the certificate claims {decimal_text(rest.delta)}."
+                f"At epsilon={decimal_text(rest.epsilon)}, delta of all queries together is in "
+                f"[{fresh.lower!r}, {fresh.upper!r}], but the certificate claims "
+                f"{decimal_text(rest.delta)}."
             )
         without_law = self.budget.delta - rest.delta  # of draws that were each verified
         return _round_outward(Fraction(fresh.lower), Fraction(fresh.upper) + without_law)

@@ -46,13 +46,20 @@ def parse_object(text: str) -> dict[str, Any]:
     hint = "Expected the JSON itself: read the file first, as with path.read_text()."
     text = _validate.text(text, name="text", hint=hint)
     if len(text) > LARGEST_CERTIFICATE:
-        raise InvalidInput(f"The certificate is longer than {LARGEST_CERTIFICATE:,} characters.")
+        raise InvalidInput(
+            f"The certificate is longer than {LARGEST_CERTIFICATE:,} characters, the most that "
+            "leastnoise reads."
+        )
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError):  # also a whole number with thousands of digits
-        raise InvalidInput("The certificate is not JSON. Is it the right file?") from None
+        raise InvalidInput(
+            "The certificate is not JSON. Check that you gave the right file."
+        ) from None
     if not isinstance(value, dict):
-        raise CertificateRejected("A certificate must be a JSON object.")
+        raise CertificateRejected(
+            "A certificate must be a JSON object, in braces. Check that you gave the right file."
+        )
     return value
 
 
@@ -67,7 +74,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict[str, Any]:
     """Return `record` if it has exactly these `fields`; raises CertificateRejected otherwise."""
     if not isinstance(record, dict):
-        raise CertificateRejected(f"{where} must be an object.")
+        raise CertificateRejected(f"{where} must be a JSON object, in braces.")
     unknown = sorted(str(name)[:MOST_SHOWN] for name in set(record) - set(fields))
     missing = sorted(set(fields) - set(record))
     if unknown or missing:
@@ -105,7 +112,9 @@ def number(value: object, *, where: str) -> Fraction:
         raise CertificateRejected(f"{where} is not a number: {text[:MOST_SHOWN]!r}.") from error
     # fromhex rounds digits that a double can't hold, so only the spelling of `hex` is exact
     if "0x" in text and float(value).hex() != text:
-        raise CertificateRejected(f"{where} is not spelled like a float: {text[:MOST_SHOWN]!r}.")
+        raise CertificateRejected(
+            f"{where} is not spelled as a hexadecimal number usually is: {text[:MOST_SHOWN]!r}."
+        )
     return value
 
 
@@ -128,10 +137,13 @@ def _brief_text(value: Fraction) -> str:
 def check_header(fields: dict[str, Any], *, kind: str) -> None:
     """Raise CertificateRejected for a record of another kind, or of an unknown version."""
     if fields["kind"] != kind:
-        raise CertificateRejected(f"Expected a {kind}, got {show_value(fields['kind'])}.")
+        raise CertificateRejected(
+            f"Expected a file of the kind {kind!r}, got the kind {show_value(fields['kind'])}."
+        )
     if type(fields["version"]) is not int or fields["version"] != VERSION:
         raise CertificateRejected(
-            f"Unknown version {show_value(fields['version'])}; this leastnoise reads {VERSION}."
+            f"The file has version {show_value(fields['version'])}, but this leastnoise reads "
+            f"version {VERSION}."
         )
 
 
@@ -251,7 +263,10 @@ def read_noise(record: object, *, dimension: int) -> Noise:
         return family(**values, dimension=dimension)
     law = family(**values)
     if law.dimension != dimension:
-        raise CertificateRejected(f"The noise has {law.dimension} coordinates.")
+        raise CertificateRejected(
+            f"The certificate's noise has {law.dimension} coordinates, but its dimension requires "
+            f"{dimension}."
+        )
     return law
 
 
@@ -294,9 +309,9 @@ def _value(value: object, kind: Any, *, where: str, depth: int) -> Any:
 
 def _read(record: object, kinds: _Kinds, *, where: str, depth: int) -> Any:
     if not isinstance(record, dict):
-        raise CertificateRejected(f"{where} must be an object.")
+        raise CertificateRejected(f"{where} must be a JSON object, in braces.")
     if depth >= _DEEPEST:
-        raise CertificateRejected(f"{where} has more than {_DEEPEST} nested levels.")
+        raise CertificateRejected(f"{where} has more than {_DEEPEST} levels of nested objects.")
     name = require_type(record.get("kind"), str, where=f"{where}.kind")
     if name not in kinds.paths:
         raise CertificateRejected(f"Unknown {where} {name[:40]!r}.")

@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 
     from leastnoise.audit.claim import Claim, Draw, DrawPair
 
-_FUNCTION = "The mechanism: a function of an input and a count that returns as many outputs."
+_FUNCTION = (
+    "The mechanism: a Python function of an input and a count, which returns that many outputs."
+)
 _PROGRAM = (
     "The mechanism is a command that prints one output per line; {value} stands for the input, "
     "{count} for the number of outputs."
 )
 _INPUT = (
     "One of the two inputs, which differ in one person: a number, or several separated by commas "
-    "(1,2). Give it twice, once for each input. If left out, the inputs are 0 and the sensitivity."
+    "(1,2). Give this option twice, once for each input. If left out, the inputs are 0 and the "
+    "sensitivity."
 )
 _DETECTOR = (
-    "Use only this detector: distinguishing, noise, sensitivity, precision, reachability or "
-    "repeats; repeatable."
+    "Use only this detector (may be repeated): distinguishing, noise, sensitivity, precision, "
+    "reachability or repeats."
 )
 
 
@@ -44,15 +47,19 @@ def _detectors() -> tuple[str, ...]:
 @options_of(
     "Mechanism",
     ("--command program", OptionType("COMMAND"), _PROGRAM),
-    ("--one-a-call", None, "The function takes an input only, and returns one output."),
+    (
+        "--one-a-call",
+        None,
+        "The function takes only an input, without a count, and returns one output.",
+    ),
     ("--timeout", SECONDS, "Time limit for a run of the command.", 600.0),
 )
 @options.budget
 @options.query
 @options_of(
     NOISE,
-    ("--noise", options.FAMILY, "The claimed noise family."),
-    ("--scale", NUMBER, "Scale of that noise, an exact decimal."),
+    ("--noise", options.FAMILY, "The noise family that the mechanism claims to use."),
+    ("--scale", NUMBER, "Scale of the claimed noise, an exact decimal."),
 )
 @options.parameters
 @options_of(
@@ -83,8 +90,8 @@ def command(
 ) -> None:
     """Look for a violation of a mechanism's claims in its outputs.
 
-    The mechanism runs on two inputs that differ in one person. It is tested against ε and δ, and
-    the claimed noise and sensitivity. Exit code 1 if a violation is found. Finding none is no
+    The mechanism runs on two inputs that differ in one person. The outputs are tested against the
+    claimed ε, δ, noise and sensitivity. Exit code 1 if a violation is found. Finding none is no
     proof.
     """
     from leastnoise.audit.audit import draw_one_by_one, examine, prepare

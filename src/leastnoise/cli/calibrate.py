@@ -50,7 +50,8 @@ def command(
     laplace, l2 and steps, 1e-5 for other noise. The error of designed noise (optimal,
     discrete-staircase) exceeds the least possible by --gap at most: 0.5 % by default, 2 % for
     epsilon > 5. The search ends earlier, with the best noise so far, after an amount of work that
-    takes about a minute and is the same on every machine. --time-limit sets a time instead.
+    takes about a minute and is the same on every machine. With --time-limit, the search ends after
+    the given number of seconds.
     """
     from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget
@@ -151,9 +152,10 @@ def profile(
     query: options.QueryOptions,
     as_json: bool,
 ) -> None:
-    """Enclose δ(ε) of a noise of known scale.
+    """Prove bounds on δ(ε) for a noise of known scale.
 
-    For `k-norm` and its staircases, the body follows from `--norm`, `--l0` or `--counting-queries`.
+    For `k-norm` and its staircases, the shape of the noise follows from `--norm`, `--l0` or
+    `--counting-queries`.
     """
     from leastnoise.selection.public import privacy_profile
 

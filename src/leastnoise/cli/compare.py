@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from leastnoise.selection.comparison import Comparison
 
 _PLOT = (
-    "Draw figures in a file ending in .svg, .png or .pdf, or in the terminal (-). For one number: "
-    "errors by epsilon, and densities. For a vector: errors by dimension, and the radius. About "
-    "eight comparisons of some seconds each."
+    "Draw figures in a file ending in .svg, .png or .pdf, or in the terminal (-). For one "
+    "number, the figures show errors by epsilon, and densities. For a vector, they show errors "
+    "by dimension, and the radius of the noise. About eight comparisons are computed, which take "
+    "some seconds each."
 )
 
 
@@ -30,9 +31,14 @@ _PLOT = (
 @options.releases
 @options.query
 @options.search
-@option(SEARCH, "--bound", None, "Prove a lower bound on the error of any noise; up to a minute.")
+@option(
+    SEARCH,
+    "--bound",
+    None,
+    "Prove a lower bound on the error of any noise, which takes up to a minute.",
+)
 @options.parameters_by_family
-@option(OUTPUT, "--verbose", None, "Show why each skipped family can't serve.")
+@option(OUTPUT, "--verbose", None, "Show for each other noise family why it can't serve.")
 @option(OUTPUT, "--plot", OptionType("FILE", files=True), _PLOT)
 @options.as_json
 def command(
@@ -53,8 +59,8 @@ def command(
 ) -> None:
     """Rank every noise family for a query.
 
-    Each family is calibrated and proved; --verbose shows why others can't serve. Exit code 1 if
-    none can.
+    Each family that can serve is calibrated and proved. --verbose shows why the other families
+    can't serve. Exit code 1 if no family can serve.
     """
     from leastnoise.errors import Refused
     from leastnoise.selection.public import compare

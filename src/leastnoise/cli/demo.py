@@ -98,11 +98,11 @@ _BIAS = (
     "Folder for the release; leastnoise-demo if left out.",
     Path("leastnoise-demo"),
 )
-@option(OUTPUT, "--table", FILE, "Only copy the table to this file, as CSV.")
+@option(OUTPUT, "--table", FILE, "Copy the demo's table to this file as CSV, and publish nothing.")
 def command(*, directory: Path, table: Path | None) -> None:
-    """Publish and verify a real table.
+    """Publish statistics of a real table, and verify the release.
 
-    Visits to doctors and hospital admissions in the RAND Health Insurance Experiment.
+    The table has visits to doctors and hospital admissions in the RAND Health Insurance Experiment.
     """
     if table is not None:
         _copy(table)
@@ -145,7 +145,7 @@ def _copy(target: Path) -> None:
     from leastnoise.errors import InvalidInput
 
     if target.exists():
-        raise InvalidInput(f"{target} exists already. Move it away, or choose another file.")
+        raise InvalidInput(f"{target} exists already. Move that file away, or choose another file.")
     try_file(target)
     write_file(target, find_table().read_bytes())
     terminal.say(f"Written to {target}.")
@@ -165,7 +165,8 @@ def find_table() -> Path:
         if path.is_file():
             return path
     raise InvalidInput(
-        "The demo's table comes with statsmodels. Install it: pip install 'leastnoise[demo]'"
+        "The demo's table is part of the package statsmodels, which isn't installed. Install it: "
+        "pip install 'leastnoise[demo]'"
     )
 
 

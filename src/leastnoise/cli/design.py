@@ -18,7 +18,9 @@ from leastnoise.cli.options import INTEGER
     "The spec to open, or to begin if the file is missing; spec.toml if left out.",
     Path("spec.toml"),
 )
-@option("Page", "--port", INTEGER, "The port on this machine; a free one if left out.")
+@option(
+    "Page", "--port", INTEGER, "The port of the page on this machine; if left out, a free port."
+)
 def command(*, spec: Path, port: int | None) -> None:
     """Write a spec on a page in a browser, which shows the error of each number.
 

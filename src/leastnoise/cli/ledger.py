@@ -43,15 +43,25 @@ def group() -> None:
 @options_of(
     "Account",
     ("--dataset", NAME, "The name of the dataset.", REQUIRED),
-    ("--unit", NAME, 'The column that identifies a person, or "row".', REQUIRED),
-    ("--neighbours", RELATION, "The relation between neighbouring tables.", "add-remove"),
+    (
+        "--unit",
+        NAME,
+        'The column that identifies a person, or "row" if each row is a person.',
+        REQUIRED,
+    ),
+    (
+        "--neighbours",
+        RELATION,
+        "Difference between neighbouring tables: one person's rows are added or removed, or replaced.",
+        "add-remove",
+    ),
 )
 @options.budget
 @option(
     BUDGET,
     "--filter rule",
     among("sums", "zcdp"),
-    "Rule that adds up charges; if left out, the first charge chooses it.",
+    "Rule by which charges add up; if left out, the first charge chooses the rule.",
 )
 @options.as_json
 def init(
@@ -142,9 +152,10 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
 @_file
 @options.as_json
 def check(*, file: Path, as_json: bool) -> None:
-    """Prove the ledger again.
+    """Check the whole ledger again.
 
-    Every certificate, cost and sum is checked. Exit code 1 if any is false.
+    Every certificate is proved again, and every cost and sum is checked. Exit code 1 if any of them
+    is false.
     """
     from leastnoise.errors import LedgerRejected
     from leastnoise.ledger.check import check_ledger
@@ -175,7 +186,12 @@ def check(*, file: Path, as_json: bool) -> None:
     MANY,
 )
 @options.budget
-@option(BUDGET, "--fit", None, "Find the largest ε of the specs that fit, scaled by one factor.")
+@option(
+    BUDGET,
+    "--fit",
+    None,
+    "Scale the ε of all specs by the largest factor with which the releases meet the budget.",
+)
 @_dataset
 @options.as_json
 def register(
@@ -188,7 +204,7 @@ def register(
     dataset: str | None,
     as_json: bool,
 ) -> None:
-    """Charge a plan: releases that are fixed now, and compose tightly.
+    """Charge several planned releases together, by tight composition.
 
     The releases meet ε and δ together, by their composition rather than by the sum of their
     budgets. Put the plan's number into the specs as plan of [privacy.ledger], and the ε that --fit

@@ -57,7 +57,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
     __version__, message="%(prog)s %(version)s", prog_name="leastnoise", help="Print the version."
 )
 def app() -> None:
-    """The least noise that a differential-privacy guarantee allows: found, proved, sampled."""
+    """Find, prove and sample the least noise that a differential-privacy guarantee allows."""
 
 
 def main() -> NoReturn:

@@ -176,30 +176,49 @@ budget = options_of(
 releases = options_of(
     BUDGET,
     ("--compositions", INTEGER, "Number of releases that share the budget.", 1),
-    ("--sampling-rate", NUMBER, "Probability of a record to be in each Poisson sample.", "1"),
+    ("--sampling-rate", NUMBER, "Probability with which a record enters each Poisson sample.", "1"),
 )
 _query = options_of(
     QUERY,
     ("--dimension", INTEGER, "Number of coordinates released together.", 1),
     ("--sensitivity", NUMBER, "Largest change of the query by one person.", "1"),
-    ("--norm", among("l2", "l1", "linf"), "Norm of the sensitivity.", "l2"),
+    ("--norm", among("l2", "l1", "linf"), "Norm in which the sensitivity is measured.", "l2"),
     ("--l0", INTEGER, "With --norm linf: largest number of coordinates that one person changes."),
     ("--counting-queries", None, "Each record adds a number from 0 to 1 to each query."),
-    ("--max-nonzero", INTEGER, "Counting queries to which one record adds; all if left out."),
-    ("--release-n", None, "Release the number of records with the counting queries."),
+    (
+        "--max-nonzero",
+        INTEGER,
+        "Largest number of counting queries to which one record adds; all queries if left out.",
+    ),
+    (
+        "--release-n",
+        None,
+        "Also release the number of records, together with the counting queries.",
+    ),
     (
         "--neighbours",
         RELATION,
-        "Tables differ by one record: added or removed, or replaced; only with --counting-queries.",
+        (
+            "Difference between neighbouring tables: one record added or removed, or one record "
+            "replaced. Only with --counting-queries."
+        ),
         "add-remove",
     ),
-    ("--integer", None, "The query is a whole number, like every count."),
+    ("--integer", None, "All values of the query are whole numbers, as counts are."),
 )
 _shapes = options_of(
     NOISE,
-    ("--modes", INTEGER, "Components −K…K of gaussian-mixture; searched if left out."),
+    (
+        "--modes",
+        INTEGER,
+        "K of gaussian-mixture, whose components are −K to K; if left out, the best K.",
+    ),
     ("--alpha", NUMBER, "Shape of generalized-gamma, at most dimension − 1; searched if left out."),
-    ("--p", NUMBER, "Power of generalized-gamma; searched if left out."),
+    ("--p", NUMBER, "Power of generalized-gamma; if left out, the best power."),
+)
+_GAP = (
+    "The relative excess of the error of designed noise over the least error: 0.005 if left out, "
+    "0.02 for epsilon > 5."
 )
 search = options_of(
     SEARCH,
@@ -207,12 +226,16 @@ search = options_of(
     (
         "--gap",
         REAL,
-        "Excess of designed noise over the least error: 0.005 if left out, 0.02 for epsilon > 5.",
+        _GAP,
     ),
     ("--time-limit", SECONDS, "Limit the search by time, not by a fixed amount of work."),
 )
 _param = option(
-    NOISE, "--param", OptionType("NAME=VALUE"), "A parameter of the family; repeatable.", MANY
+    NOISE,
+    "--param",
+    OptionType("NAME=VALUE"),
+    "A parameter of the noise family; may be repeated.",
+    MANY,
 )
 noise = option(NOISE, "--noise", FAMILY, "Noise family, such as gaussian or l2.", REQUIRED)
 query = _gather("query", QueryOptions, _query)

@@ -54,7 +54,7 @@ def print_plan(
     """
     from leastnoise.tables.plan import summary
 
-    suffix = ", with the smallest ε that meets every accuracy" if least else ""
+    suffix = ", with the smallest ε that meets every wished accuracy" if least else ""
     title = f"{summary.whole_guarantee(plan)[:-1]}{suffix}."
     print_table(title, summary.HEADS, summary.list_rows(plan))
     sentences = summary.list_sentences(plan)

@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from leastnoise.tables.publish.release import Release
 
 _PLAN = "Plan"
-_LABEL = "Description in the ledger's entry; else the title of [report], or the queries' names."
+_LABEL = (
+    "Description for the ledger's entry; if left out, the title of [report] or the names of the "
+    "queries."
+)
 _YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of people)."
 _NO_LEDGER = (
-    "No budget ledger: nothing adds up the budgets of all releases of these data. leastnoise "
-    "ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER opens one."
+    "No budget ledger: nothing adds up the budgets of all releases of these data. The command "
+    "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER "
+    "opens a ledger."
 )
 _READ = (
     "Read the rows with duckdb, spark (as Spark's own settings say) or sc://host:port, a Spark "
@@ -60,10 +64,13 @@ def _engines() -> tuple[str, ...]:
 @option(_PLAN, "--verbose", None, "Show a table for each query, and every note.")
 @option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)
 @option(
-    "Data", "--sql", OptionType("QUERY"), "The query, for a spec without one; its table is result."
+    "Data",
+    "--sql",
+    OptionType("QUERY"),
+    "The query in SQL, if the spec has no query; the published table is named result.",
 )
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
-@option(OUTPUT, "--report", None, "Also write a page for people beside the folder.")
+@option(OUTPUT, "--report", None, "Also write a page that anyone can read, beside the folder.")
 @option(OUTPUT, "--label", NAME, _LABEL)
 @option(OUTPUT, "--yes", None, _YES)
 @options.as_json
@@ -126,7 +133,7 @@ def describe_ledger(release: Release, planned: Plan) -> str:
     """
     rule = release.afford(planned)
     if rule is not None:
-        return f"The ledger would admit this release, by the filter {rule}."
+        return f"The ledger would accept this release; its charges add up by the rule {rule}."
     if (standing := release.standing()) is not None:
         return standing.in_words()
     return _NO_LEDGER if release.spec.privacy.ledger is None else ""
@@ -253,9 +260,9 @@ _LEDGER = (
 @option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
 @options.as_json
 def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) -> None:
-    """Prove a certificate or a release again, from its own fields.
+    """Prove a certificate or a release again, from its own contents.
 
-    Exit code 1 if any part of it is false.
+    Exit code 1 if any part of the certificate or release is false.
     """
     from leastnoise.errors import CertificateRejected, LedgerRejected
 
@@ -351,7 +358,7 @@ def _check_new(target: Path) -> Path:
 
     if os.path.lexists(target):  # Path.exists raises an error for a name that is too long
         raise InvalidInput(
-            f"{target} exists already. Move it away, or choose another file with --output."
+            f"{target} exists already. Move that file away, or choose another file with --output."
         )
     try_file(target)
     return target
@@ -373,7 +380,7 @@ _COST = (
 def difference(*, before: Path, after: Path, as_json: bool) -> None:
     """Subtract the earlier of two releases from the later one.
 
-    Both are verified first, and must have the same queries and keys.
+    Both releases are verified first, and must have the same queries and keys.
     """
     from leastnoise.tables.publish.difference import subtract_releases
 

@@ -17,7 +17,7 @@ _spec = argument("spec", FILE, "The spec of the series.")
 
 @click.group("series", cls=CommandGroup)
 def group() -> None:
-    """Series with running totals: show their progress, or restart one whose state is lost."""
+    """Series with running totals: show progress, or restart a series whose state file is lost."""
 
 
 @group.command(cls=Command)
@@ -34,7 +34,7 @@ def show(*, spec: Path, as_json: bool) -> None:
         standing = release.standing()
     series = release.spec.series
     if standing is None or series is None:
-        raise Refused("The spec has no [series].")
+        raise Refused("The spec has no section [series], so there is no series to show.")
     published = standing.release_number - 1
     restarts = [] if standing.begun is None else list(standing.begun.restarts)
     problem = None
@@ -70,14 +70,14 @@ def show(*, spec: Path, as_json: bool) -> None:
 
 
 @group.command("sum", cls=Command)
-@argument("folder", FOLDER, "The folder with the folders of the releases.")
+@argument("folder", FOLDER, "The folder that contains the folders of the releases.")
 @argument("first", OptionType("FIRST", int), "The number of the first release of the sum.")
 @argument("last", OptionType("LAST", int), "The number of the last release of the sum.")
 @options.as_json
 def sum_(*, folder: Path, first: int, last: int, as_json: bool) -> None:
-    """Sum the counts of consecutive releases, with the exact interval of each sum.
+    """Sum the counts of consecutive releases, and compute the exact 95 % interval of each sum.
 
-    The releases are verified first. Everybody who has the published folders can do this.
+    The releases are verified first. Anyone who has the published folders can compute these sums.
     """
     from leastnoise.tables.publish.verify_series import sum_releases
 
@@ -94,8 +94,9 @@ def sum_(*, folder: Path, first: int, last: int, as_json: bool) -> None:
 def restart(*, spec: Path) -> None:
     """Begin the running totals anew, if the state file is lost or damaged.
 
-    It costs no epsilon, as no row counts twice. It is refused while the state is good. Never
-    restart because of numbers that were drawn: choosing among draws breaks the guarantee.
+    A restart costs no epsilon, because no row counts twice. A restart is refused while the state
+    file is good. Never restart because of numbers that were drawn: choosing among draws breaks the
+    guarantee.
     """
     from leastnoise.tables.publish.release import Release
 

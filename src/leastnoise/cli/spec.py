@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 @argument(
     "source",
     OptionType("SOURCE...", files=True),
-    "The rows, as in data.source: files, a pattern, a folder or a database.",
+    "Where the rows are: files, a pattern of file names, a folder or a database, as in "
+    "data.source.",
     MANY,
 )
 @option(QUERY, "--table", NAME, "The table, if the source is a database.")
 @option(OUTPUT, "--output", FILE, "The spec to write, which must not exist yet.", Path("spec.toml"))
 def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
-    """Write a first spec for a source, to be filled in.
+    """Write a first spec for a source, which you then complete.
 
-    It uses the names and types of the columns only. No row is read, except for the first line of a
-    CSV, which must be a header.
+    Only the names and types of the columns are used. No row is read. The first line of a CSV is
+    read, and must name the columns.
     """
     from leastnoise.errors import InvalidInput
     from leastnoise.tables.rows import starter
@@ -67,7 +68,7 @@ def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
 def schema() -> None:
     """Print the JSON Schema of a release's spec.
 
-    An editor uses it to complete and explain keys, and to mark mistakes.
+    With this schema, a text editor can complete and explain the keys of a spec, and mark mistakes.
     """
     from leastnoise.tables.parse.spec_text import json_schema
 
@@ -141,7 +142,8 @@ _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows w
     _LIMIT,
     "--try tried",
     OptionType("LIMIT=VALUES"),
-    "max_rows=5,10,20 (or max_groups, max_rows_per_group), or bounds.COLUMN=0..100,0..200.",
+    "The limit with the values to compare: max_rows=5,10,20 (or max_groups, max_rows_per_group), "
+    "or bounds.COLUMN=0..100,0..200.",
     REQUIRED,
 )
 @option(_LIMIT, "--sample", FILE, "Rows that are public, or that you may look at.", REQUIRED)
@@ -149,7 +151,7 @@ _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows w
 def limits(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
     """Compare values of a limit: the noise, and the bias that the limit causes.
 
-    The numbers are exact numbers of the sample, and not private. No ledger is charged.
+    The comparison shows exact numbers of the sample, which are not private. No ledger is charged.
     """
     from leastnoise.tables.publish.try_limits import key_of, try_limits
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _RATES = "Rates"
 _WEIGHTS = (
-    "A column of the query, with a weight for each key or band, as age=0.22,0.61,0.17: shares that "
-    "sum to 1 (times 100,000 for a rate per 100,000)."
+    "A column of the query with a weight for each key or band, such as age=0.22,0.61,0.17. Let "
+    "the weights sum to 1, or to 100,000 for a rate per 100,000."
 )
 _NOTE = (
     "Each interval holds the rate without noise with at least 95 %. The rates cost no budget: they "
@@ -29,7 +29,16 @@ _USUAL = [10**power for power in range(10)]  # sums of shares for a rate per per
 
 @click.command("standardise", cls=Command)
 @argument("folder", FOLDER, "The folder of a release.")
-@option(_RATES, "--query", NAME, "The query, which has one ratio.", REQUIRED)
+@option(
+    _RATES,
+    "--query",
+    NAME,
+    (
+        "Name of the query whose rates are weighted, with exactly one ratio such as ratio(sum(x), "
+        "count)."
+    ),
+    REQUIRED,
+)
 @option(_RATES, "--weights", OptionType("COLUMN=WEIGHTS"), _WEIGHTS, REQUIRED)
 @options.as_json
 def command(*, folder: Path, query: str, weights: str, as_json: bool) -> None:

@@ -36,12 +36,14 @@ def check(vector: Any, dimension: int) -> None:
             name="vector",
             value=f"a frame of {shown or 'no columns'}",
             expected=f"a Spark frame of two columns, {_COLUMNS}",
-            hint="Cast a wider type, such as bigint, if a double holds all of its values.",
+            hint="If a double holds all values of a wider type, such as bigint, cast the column "
+            "to double.",
         )
     with hide_values("The vector"):
         if not _has_all_positions(vector, dimension):
             raise SourceError(
-                f"Expected the positions 0 to {dimension - 1:,} once each; fill in 0."
+                f"Expected each position from 0 to {dimension - 1:,} exactly once. Give missing "
+                "positions the value 0."
             )
 
 
@@ -65,8 +67,9 @@ def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
     # the positions were complete when checked, so two evaluations of the frame differ
     if not complete:
         raise SourceError(
-            "The written vector doesn't have each position once: Spark read the vector twice, with "
-            f"different results. Delete {folder}: its positions may reveal the values."
+            "The written vector doesn't have each position once: Spark read the vector twice, "
+            f"with different results. Delete {folder}, because the positions that it has may "
+            "reveal the values."
         )
     return released
 

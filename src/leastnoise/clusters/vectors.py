@@ -85,5 +85,8 @@ def _new_folder(path: str) -> Path:
     if folder.exists() or folder.is_symlink():
         raise SourceError(f"{path} exists already. Name a new folder.")
     if not folder.parent.is_dir() or not os.access(folder.parent, os.W_OK):
-        raise SourceError(f"{path} can't be created: {folder.parent} is not a writable folder.")
+        raise SourceError(
+            f"{path} can't be created, because {folder.parent} is not a folder in which you may "
+            "write."
+        )
     return folder

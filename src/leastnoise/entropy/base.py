@@ -120,7 +120,8 @@ def nearest_word(probability: arb) -> int:
     nearest = (words.mid() + arb(0.5)).floor().unique_fmpz()
     if nearest is None or not abs(words - arb(nearest)) <= 1:
         raise RandomnessError(
-            "A probability could not be computed exactly enough; nothing was published."
+            "The noise was not drawn, because a probability could not be computed exactly "
+            "enough. Nothing was published."
         )
     return int(nearest)
 

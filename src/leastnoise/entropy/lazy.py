@@ -48,7 +48,8 @@ def decide(question: Callable[[int], Answer | None]) -> Answer:
         if answer is not None:
             return answer
     raise RandomnessError(
-        f"A draw was still undecided at {LEVELS[-1]} bits; nothing was published."
+        f"A random draw could not be decided with {LEVELS[-1]} bits of precision. Nothing was "
+        "published."
     )
 
 

@@ -73,14 +73,14 @@ class Budget:
                 name="delta",
                 value=decimal_text(self.delta),
                 expected="0 <= delta < 1",
-                hint="Did you mean a percentage?" if self.delta >= 1 else "It is a probability.",
+                hint="Did you mean a percentage?" if self.delta >= 1 else "delta is a probability.",
             )
         if self.epsilon == 0 and self.delta == 0:
             raise InvalidArgument(
                 name="epsilon",
                 value="0 with delta=0",
                 expected="epsilon > 0 or delta > 0",
-                hint="No finite noise hides a query perfectly.",
+                hint="With epsilon = 0 and delta = 0, no finite noise is large enough.",
             )
 
     def share(self, fraction: Exact) -> Budget:
@@ -138,8 +138,8 @@ def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1
     else:
         limit, sample = f"1 − (1 − {rate})^{compositions:,}", f"{compositions:,} samples"
     raise Refused(
-        f"With delta >= {limit} the budget holds even for a release of the {sample} without noise. "
-        "Lower delta."
+        f"A delta of {limit} or more would allow a release of the {sample} without noise. Lower "
+        "delta."
     )
 
 

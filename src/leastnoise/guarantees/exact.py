@@ -195,7 +195,8 @@ def _parse(value: Exact, *, name: str) -> Fraction:
         name=name,
         value=show_value(value),
         expected="a decimal number",
-        hint=_validate.number_like(text) or f"Write {name} like 0.5 or 1e-5.",
+        hint=_validate.number_like(text)
+        or f"Write {name} as a decimal number, such as 0.5 or 1e-5.",
     )
 
 

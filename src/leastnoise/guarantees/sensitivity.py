@@ -190,7 +190,7 @@ def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
             name=name,
             value=str(bound)[:40],
             expected="sensitivity > 0",
-            hint="It is the most that one person can change the query.",
+            hint="The sensitivity is the most that one person can change the query.",
         )
     return number
 

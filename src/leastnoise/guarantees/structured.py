@@ -189,7 +189,10 @@ class CountingQueries(Sensitivity):
                 name="with_total",
                 value=True,
                 expected="with_total=False if records are replaced",
-                hint="Then the number of records is public: publish it without noise.",
+                hint=(
+                    "If records are replaced, the number of records is public. Publish that number "
+                    "without noise."
+                ),
             )
 
     @property

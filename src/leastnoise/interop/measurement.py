@@ -75,7 +75,7 @@ def to_opendp(
             domain, metric, output, release, privacy_map, TO="Vec<f64>" if several else "f64"
         )
     except require("opendp.mod").OpenDPException as error:  # usually a feature isn't enabled
-        raise Refused(f"OpenDP makes no measurement of this mechanism. {error}") from error
+        raise Refused(f"OpenDP can't make a measurement from this mechanism. {error}") from error
 
 
 def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None) -> None:
@@ -88,8 +88,10 @@ def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None
     if certificate.compositions > 1 and measure == "dp" and epsilon is None:
         raise NotApplicable(
             family=mechanism.noise.name,
-            why=f"its certificate is about {certificate.compositions} releases together. Set "
-            "epsilon, at which delta of one release is stated",
+            why=(
+                f"its certificate is for {certificate.compositions} releases together. Give the "
+                "epsilon at which delta of one release is stated"
+            ),
         )
 
 
@@ -137,8 +139,8 @@ def _privacy(
                 name="d_in",
                 value=d_in,
                 expected=f"0 <= d_in <= {decimal_text(bound)}, the certified sensitivity",
-                hint="If the query can move further, calibrate again with its own sensitivity, "
-                "such as sensitivity=L1(Fraction(query.map(2))).",
+                hint="If one person can change the query by more, calibrate again with the "
+                "query's own sensitivity, such as sensitivity=L1(Fraction(query.map(2))).",
             )
         return ceiling[0] if pure else ceiling
 

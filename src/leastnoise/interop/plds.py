@@ -290,7 +290,7 @@ def _check_step(parts: Sequence[Part]) -> None:
             name="interval",
             value=steps,
             expected="distributions with equal intervals",
-            hint="Call to_pld with the interval of the others.",
+            hint="Call to_pld with the same interval for all distributions.",
         )
 
 

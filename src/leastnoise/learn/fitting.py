@@ -108,7 +108,9 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
         raise ValueError(why) from None
     except ValueError as error:
         if "could not convert" in str(error):
-            raise ValueError("Expected numbers: a string could not be read as a float.") from None
+            raise ValueError(
+                "Expected numbers, but a text in the data can't be read as a number."
+            ) from None
         if not _is_from_sklearn(error):
             raise TypeError(_NO_NUMBERS) from None
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
@@ -192,7 +194,7 @@ def _mechanism(model: PrivateModel, moments: Moments, *, rows: int | None) -> Me
                 name="delta",
                 value=None,
                 expected="a number",
-                hint='With "add-remove" the number of rows is not public.',
+                hint='With neighbours="add-remove" the exact number of rows is not public.',
             )
         delta = Fraction(1, max(rows, 2) ** 2)
     family = read_noise(model.noise)

@@ -112,7 +112,7 @@ class LinearRegression(RegressorMixin, PrivateModel):
         """
         X, y = read_numbers(self, X, y, y_numeric=True)
         if not np.isfinite(y).all():  # scikit-learn accepts infinities in arrays of objects
-            raise ValueError("Input y contains infinity. Correct or drop such rows.")
+            raise ValueError("Input y contains infinity. Correct or drop the rows with infinity.")
         ridge = float(exact(self.alpha, name="alpha"))
         if ridge < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")

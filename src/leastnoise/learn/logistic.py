@@ -239,7 +239,8 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             classes = np.unique(y)
             if len(classes) != 2:
                 raise ValueError(
-                    "The labels have one class only. Two are needed, such as classes=(0, 1)."
+                    "The labels have only one class. Two classes are needed, such as classes=(0, "
+                    "1)."
                 )
             warnings.warn(
                 "The classes were read off the labels, which no noise protects. If they are public,"
@@ -254,7 +255,10 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
                     name="classes", value=show_value(self.classes), expected="two labels"
                 )
             if not np.isin(y, classes).all():
-                raise ValueError("Some labels of y aren't in classes. Correct or drop such rows.")
+                raise ValueError(
+                    "Some labels of y aren't in classes. Correct or drop the rows with other "
+                    "labels."
+                )
         return classes, np.where(y == classes[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
@@ -266,7 +270,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
                     name="n_rows",
                     value=None,
                     expected="the approximate number of rows, a public number",
-                    hint='With "add-remove" the number of rows is not public.',
+                    hint='With neighbours="add-remove" the exact number of rows is not public.',
                 )
             rows = _validate.whole(self.n_rows, name="n_rows")
         elif self.n_rows is not None:

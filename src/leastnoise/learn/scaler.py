@@ -88,7 +88,10 @@ def require_bounds(bounds: Any, *, name: str) -> Any:
             name=name,
             value=None,
             expected="(low, high), publicly known",
-            hint="They are not read off the data, because the largest value is a person's.",
+            hint=(
+                "The bounds are not computed from the data, because the largest value belongs to "
+                "one person."
+            ),
         )
     return bounds
 

@@ -206,8 +206,9 @@ class Account(Shown):
         for claim in claims_of(release):
             if claim.neighbours not in {None, neighbours}:
                 raise Refused(
-                    f"The certificate is about {claim.neighbours} neighbours, the account of "
-                    f"{self.dataset!r} has {neighbours}. Nothing was charged or drawn."
+                    f"The certificate holds for {claim.neighbours} neighbours, but the account of "
+                    f"{self.dataset!r} is for {neighbours} neighbours. Nothing was charged or "
+                    "drawn."
                 )
 
     def check_persons(self, *, unit: str, neighbours: str) -> None:
@@ -232,7 +233,7 @@ class Account(Shown):
                 )
             if value != wanted:
                 raise Refused(
-                    f"The account of {self.dataset!r} has {name}={wanted!r}, the release "
+                    f"The account of {self.dataset!r} has {name}={wanted!r}, but the release has "
                     f"{name}={value!r}. Nothing was charged or drawn."
                 )
 
@@ -317,7 +318,9 @@ class Books:
         kind, dataset = body["kind"], body["dataset"]
         if kind == "account":
             if dataset in self.accounts:
-                raise LedgerRejected(f"Entry {number}: this dataset has an account already.")
+                raise LedgerRejected(
+                    f"Entry {number} opens an account for a dataset that has one already."
+                )
             _validate.one_of(body["neighbours"], NEIGHBOURS, name="neighbours")
             if body["rule"] is not None:
                 _validate.one_of(body["rule"], RULES, name="rule")
@@ -347,11 +350,15 @@ class Books:
     def _spend(self, number: int, body: dict[str, Any]) -> None:
         before = self.accounts[body["dataset"]]
         if body["rule"] not in RULES or before.rule not in {None, body["rule"]}:
-            raise LedgerRejected(f"Entry {number}: its filter is not its account's filter.")
+            raise LedgerRejected(
+                f"Entry {number} has another rule for adding up charges (filter) than its account."
+            )
         cost = cost_in(body)
         spent = before.spent + cost
         if not _is_short(spent):
-            raise LedgerRejected(f"Entry {number}: the sum of the charges has too many digits.")
+            raise LedgerRejected(
+                f"With entry {number}, the sum of the account's charges has too many digits."
+            )
         self.accounts[before.dataset] = replace(
             before,
             rule=body["rule"],
@@ -364,7 +371,7 @@ class Books:
         if body["kind"] == "series":
             key = (before.dataset, body["series"])
             if key in self.series:
-                raise LedgerRejected(f"Entry {number}: this series was charged before.")
+                raise LedgerRejected(f"Entry {number} charges a series that was charged before.")
             self.series[key] = number
             if STATE in body:
                 self.chains[number] = ReleaseChain(tag=body[STATE])
@@ -384,8 +391,8 @@ def _check_form(entry: Entry) -> None:
             continue
         if type(value) is not (int if name in _WHOLES else str) or not _is_number(name, value):
             raise InvalidInput(
-                f"Entry {entry.number} of the ledger is unreadable: its {name}. Put back a good "
-                "copy of the ledger that has all charges."
+                f"Entry {entry.number} of the ledger is unreadable, because its field {name} is "
+                "missing or malformed. Put back a good copy of the ledger that has all charges."
             )
 
 
@@ -441,8 +448,8 @@ def make_charge_entry(kind: str, account: Account, rule: str, cost: Cost) -> dic
         cost_in(record)
     except ValueError:
         raise Refused(
-            "The cost has more digits than a ledger stores. Round the budget and the weights. "
-            "Nothing was charged or drawn."
+            "The cost of this charge has more digits than a ledger stores. Round the budget and "
+            "the weights. Nothing was charged or drawn."
         ) from None
     named = {"kind": kind, "dataset": account.dataset, "rule": rule}
     return named | record | stamp()

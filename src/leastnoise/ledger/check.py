@@ -90,14 +90,14 @@ def check_ledger(
         if report:
             report(f"Proving entry {entry.number}")
         if not matches(entry, text):
-            raise LedgerRejected(f"Entry {entry.number}: its certificate was edited.")
+            raise LedgerRejected(f"The certificate of entry {entry.number} was edited.")
         if text not in proved:
             proved[text] = _prove_certificate(entry, text)
         stated = proved[text]
         cost = stated.cost if isinstance(stated, Preregistered) else Cost.of(stated)
         if cost != cost_in(entry.body):
             raise LedgerRejected(
-                f"Entry {entry.number}: its cost is not the cost of its certificate."
+                f"The cost in entry {entry.number} is not the cost of the entry's certificate."
             )
         plans[entry.number] = stated
     _check_sums(entries)
@@ -139,7 +139,7 @@ def charged_account(
         if position is None
         else _is_at(entry, release, entries, position)
     ):
-        raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
+        raise LedgerRejected(f"Entry {number} of {path} is not the charge of this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
@@ -195,8 +195,8 @@ def _check_sums(entries: list[Entry]) -> None:
             account, cost = books.account(body["dataset"]), cost_in(body)
             if account.rule_for(cost) != body["rule"]:
                 raise LedgerRejected(
-                    f"Entry {entry.number}: its filter is not the filter that the first charge "
-                    "chose."
+                    f"Entry {entry.number} has another rule for adding up charges (filter) than "
+                    "the account's first charge."
                 )
             if not fits(account.spent + cost, account.budget, body["rule"]):
                 raise LedgerRejected(f"Entry {entry.number} overdraws {account.dataset!r}.")
@@ -213,4 +213,6 @@ def _check_uses(entries: list[Entry], plans: dict[int, Certified | Preregistered
             series = releases_of(body, plan) if isinstance(plan, PlanCertificate) else 0
             is_planned = 1 <= index <= series and count == 1
         if not is_planned:
-            raise LedgerRejected(f"The plan {number} was used more often than planned.")
+            raise LedgerRejected(
+                f"Plan {number} of the ledger was used for more releases than it allows."
+            )

@@ -156,7 +156,10 @@ class Ledger(Framed, Shown):
         store.create()
         with store.appending() as (entries, log):
             if dataset in Books.of(entries).accounts:
-                raise Refused(f"The ledger {self.path} has an account of {dataset!r} already.")
+                raise Refused(
+                    f"The ledger {self.path} already has an account of {dataset!r}. Use that "
+                    "account, or choose another name."
+                )
             log.append(
                 {
                     "kind": "account",
@@ -389,18 +392,24 @@ class Ledger(Framed, Shown):
         planned = self._plan(plan)
         index = planned.index_of(release)
         if index is None:
-            raise Refused(f"The plan {plan} has no release like this one. Nothing was drawn.")
+            raise Refused(
+                f"Plan {plan} of the ledger has no release with this certificate. Nothing was "
+                "drawn."
+            )
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
             account = books.account(dataset)
             account.check_statement(release, unit=unit, neighbours=neighbours)
             if books.plans.get(plan) != account.dataset:
-                raise Refused(f"The plan {plan} is about another dataset than {account.dataset!r}.")
+                raise Refused(
+                    f"Plan {plan} of the ledger is for another dataset than {account.dataset!r}."
+                )
             count = planned.releases[index][1]
             if books.uses.get((plan, index), 0) >= count:
                 raise Refused(
-                    f"The plan {plan} has this release {count} times, and all were made. "
-                    "Nothing was drawn."
+                    f"Plan {plan} of the ledger allows this release {count} times, and all of "
+                    "these "
+                    "releases were made. Nothing was drawn."
                 )
             return log.append(
                 {
@@ -416,10 +425,13 @@ class Ledger(Framed, Shown):
     def _plan(self, number: int) -> Preregistered:
         entries = self._store.read()
         if not 1 <= number <= len(entries) or entries[number - 1].body.get("kind") != "plan":
-            raise Refused(f"The ledger {self.path} has no plan {number}.")
+            raise Refused(
+                f"The ledger {self.path} has no plan with the number {number}. Give the number of "
+                "the plan's entry."
+            )
         text = self._store.certificate(number)
         if not matches(entries[number - 1], text):
-            raise LedgerRejected(f"Entry {number}: its certificate was edited.")
+            raise LedgerRejected(f"The certificate of entry {number} was edited.")
         return Preregistered.from_json(text)
 
     @property

@@ -86,9 +86,12 @@ class Preregistered:
         if not proved.certainly_at_most(self.budget.delta):
             raise NotCertified(
                 interval=None,
-                why=f"Not proved: at epsilon={decimal_text(self.budget.epsilon)} the releases "
-                f"together have a delta of up to {proved.interval.upper!r}. The budget allows "
-                f"{decimal_text(self.budget.delta)}.",
+                why=(
+                    f"Not proved: at epsilon={decimal_text(self.budget.epsilon)} the releases "
+                    f"together have a delta of up to {proved.interval.upper!r}. The budget allows "
+                    "a "
+                    f"delta of {decimal_text(self.budget.delta)}."
+                ),
             )
 
     def index_of(self, release: Certified) -> int | None:
@@ -141,7 +144,9 @@ class Preregistered:
         """
         fields = exact_fields(parse_object(text), _FIELDS, where="plan")
         if fields["kind"] != "preregistered":
-            raise CertificateRejected("Expected the releases of a plan.")
+            raise CertificateRejected(
+                'Expected a file of the kind "preregistered", which lists the releases of a plan.'
+            )
         releases = [
             exact_fields(entry, ("count", "certificate"), where="release")
             for entry in require_type(fields["releases"], list, where="releases")

@@ -89,7 +89,7 @@ class LedgerSeries:
             return None
         text = self._store.certificate(number)
         if not matches(entries[number - 1], text):
-            raise LedgerRejected(f"Entry {number}: its certificate was edited.")
+            raise LedgerRejected(f"The certificate of entry {number} was edited.")
         try:
             certificate = PlanCertificate.from_json(text)
         except (InvalidInput, Refused) as error:
@@ -149,22 +149,22 @@ class LedgerSeries:
                 number = self._charge(entries, log, release, more)
             elif rows_of(entries[number - 1].body, release) != (releases, report):
                 raise Refused(
-                    f"The ledger's charge for the series {self.name!r} is for other releases or "
+                    f"The series {self.name!r} was charged for another number of releases, or with "
                     "another report column. Nothing further was charged, and nothing drawn."
                 )
             elif not matches(entries[number - 1], text):
                 raise Refused(
-                    f"The ledger's charge for the series {self.name!r} is for another certificate. "
-                    "Nothing further was charged, and nothing drawn."
+                    f"The series {self.name!r} was charged for another certificate than this "
+                    "release has. Nothing further was charged, and nothing drawn."
                 )
             else:
                 published = books.published(number)
             self.check_left(published, releases)
             if index != published + 1:
                 raise Refused(
-                    f"Release {index} of the series {self.name!r} isn't the next: another process "
-                    f"published meanwhile, and the ledger counts {published:,} releases. Nothing "
-                    "was charged or drawn."
+                    f"Release {index} isn't the next release of the series {self.name!r}, "
+                    "because another process has just published. The ledger counts "
+                    f"{published:,} releases. Nothing was charged or drawn."
                 )
             return log.append(
                 {
@@ -191,8 +191,8 @@ class LedgerSeries:
             account.check_statement(release, unit=self.unit, neighbours=self.neighbours)
             if (account.dataset, self.name) in books.series:
                 raise Refused(
-                    f"Another process began the series {self.name!r} meanwhile. Nothing was "
-                    "charged or drawn."
+                    f"Another process has just begun the series {self.name!r}. Nothing was "
+                    "charged or drawn. Start the release again."
                 )
             more = {"label": label, RELEASES: releases, STATE: state.tag}
             self._charge(entries, log, release, more | ({REPORT: report} if report else {}))
@@ -225,8 +225,8 @@ class LedgerSeries:
             published = Books.of(entries).published(number)
             if chain.tag != before.tag or published != before.position or not log.holds(before):
                 raise Refused(
-                    f"Another process published release {after.position} of the series "
-                    f"{self.name!r} meanwhile. Nothing of this call was published."
+                    f"Another process has just published release {after.position} of the series "
+                    f"{self.name!r}. This process published nothing."
                 )
             body = self._entry("use", entries, number, after, label)
             entry = log.append(body | {DIGEST: after.digest})
@@ -241,7 +241,10 @@ class LedgerSeries:
         with self._store.appending() as (entries, log):
             number, chain = self._chain(entries)
             if chain.tag != expected:
-                raise Refused(f"Another process changed the series {self.name!r} meanwhile.")
+                raise Refused(
+                    f"Another process has just changed the series {self.name!r}. Nothing was "
+                    "entered in the ledger. Start the command again."
+                )
             log.append(self._entry("restart", entries, number, state, label))
 
     def _check_same_releases(
@@ -258,8 +261,8 @@ class LedgerSeries:
             if owner == dataset and known != report:
                 raise Refused(
                     f"The account of {dataset!r} has the series {name!r}, whose report column is "
-                    f"{known!r}. A person in one release by {report!r} is another unit: open "
-                    "another account for it. Nothing was charged or drawn."
+                    f"{known!r}. A series by {report!r} protects another unit, so open another "
+                    "account for that series. Nothing was charged or drawn."
                 )
 
     def _chain(self, entries: list[Entry]) -> tuple[int, ReleaseChain]:
@@ -282,8 +285,8 @@ class LedgerSeries:
         if published >= releases:
             raise Refused(
                 f"The series {self.name!r} has {releases:,} releases, and all were published. "
-                "Nothing was read, charged or drawn. To begin another series, give it another name "
-                "in [series]; it is charged anew."
+                "Nothing was read, charged or drawn. To begin another series, choose another name "
+                "in [series]; the new series is charged as well."
             )
 
     @property

@@ -97,7 +97,7 @@ class State:
         kinds = (str, int, int, str, str, bool, dict)
         known = all(type(fields[name]) is kind for name, kind in zip(_FIELDS, kinds, strict=True))
         if not known or not 1 <= fields["first"] <= fields["position"] + 1:
-            raise CertificateRejected("The state is unreadable.")
+            raise CertificateRejected("The file doesn't hold the state of a series.")
         return cls(**fields)
 
 
@@ -154,12 +154,12 @@ class StateFile:
         if not stat.S_ISREG(mode):
             raise InvalidInput(
                 f"{self.path} is a link, folder, pipe or device, not a state file. Put the state "
-                "file itself there."
+                "file itself at this path."
             )
         if mode & 0o077:
             raise Refused(
-                f"Others may read {self.path}, which is as secret as the rows. "
-                f"Remove their permission: chmod 600 {self.path}. Nothing was read or drawn."
+                f"Others may read {self.path}, which is as secret as the rows. Remove the "
+                f"permission of others with chmod 600 {self.path}. Nothing was read or drawn."
             )
         with self._explained(), closing(self._open()) as connection:
             return read_state(connection, "main")
@@ -219,7 +219,9 @@ class _Explained:
                 "finished."
             ) from None
         if isinstance(error, sqlite3.Error | CertificateRejected | UnicodeDecodeError):
-            raise InvalidInput(f"The state file {self._path} is damaged, or no state.") from None
+            raise InvalidInput(
+                f"The state file {self._path} is damaged, or is not a state file of leastnoise."
+            ) from None
         if isinstance(error, OSError):
             raise InvalidInput(
                 f"The state file {self._path} can't be written: {error.strerror}."
@@ -245,13 +247,13 @@ def read_state(connection: sqlite3.Connection, name: str) -> State:
     """The state in an attached file. Raises CertificateRejected without a state."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
     if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _STATE_APPLICATION:
-        raise CertificateRejected("It is not the state of a series.")
+        raise CertificateRejected("The file is not the state of a series.")
     objects = connection.execute(f"SELECT sql FROM {name}.sqlite_master").fetchall()  # noqa: S608
     if objects != [(_SCHEMA,)]:
-        raise CertificateRejected("It is not the state of a series.")
+        raise CertificateRejected("The file is not the state of a series.")
     rows = connection.execute(f"SELECT body FROM {name}.state").fetchall()  # noqa: S608
     if len(rows) != 1:
-        raise CertificateRejected("It is not the state of a series.")
+        raise CertificateRejected("The file is not the state of a series.")
     return State.from_json(str(rows[0][0]))
 
 

@@ -149,7 +149,9 @@ class Store:
     def _check_file(self) -> None:
         """Raise InvalidInput for a pipe, on which SQLite would block, a device or a directory."""
         if "\0" in str(self.path):
-            raise InvalidInput("The path of the ledger holds a NUL.")
+            raise InvalidInput(
+                "The path of the ledger contains a null character. Give another path."
+            )
         try:
             mode = self.path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -204,7 +206,8 @@ class Store:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise InvalidInput(
-                f"The ledger {self.path} has version {version}; this leastnoise reads {_VERSION}."
+                f"The ledger {self.path} has the format version {version}, but this leastnoise "
+                f"reads version {_VERSION}. Use the leastnoise that wrote the ledger."
             )
         self._compare_schema(connection)
 
@@ -219,8 +222,8 @@ class Store:
             raise InvalidInput(f"{self.path} is not a ledger, or it is damaged.")
         if theirs != ours:
             raise LedgerRejected(
-                f"The ledger {self.path} was edited: its triggers, views or tables are not those "
-                "that leastnoise creates."
+                f"The ledger {self.path} was edited: it has other triggers, views or tables than "
+                "leastnoise creates."
             )
 
 
@@ -256,7 +259,7 @@ class Log:
         ).fetchone()
         if kept != (self.count, *written):
             raise LedgerRejected(
-                f"Entry {self.count} can't be read back from the ledger as it was written. "
+                f"Entry {self.count} of the ledger differs from the text that was just written. "
                 "Nothing was charged."
             )
         return self.count
@@ -280,7 +283,10 @@ def _attached(connection: sqlite3.Connection, address: str | None) -> Iterator[N
             read_state(connection, ATTACHED)
         yield
     except CertificateRejected:
-        raise InvalidInput("The state of the series is damaged. Nothing was published.") from None
+        raise InvalidInput(
+            "The state file of the series is damaged. Nothing was published. Put back the newest "
+            "copy of the state file."
+        ) from None
 
 
 def matches(entry: Entry, certificate: str) -> bool:

@@ -256,7 +256,10 @@ def calibrate_to_accuracy(
         candidate = certificate_at(last_above + more)
         if _largest(candidate, probability) <= target:
             return candidate
-    raise Refused(f"No epsilon near {math.exp(last_above):.6g} has errors below half_width.")
+    raise Refused(
+        f"No epsilon tried near {math.exp(last_above):.6g} had errors of at most half_width. Try "
+        "a slightly larger half_width."
+    )
 
 
 def _largest(certificate: Certificate, probability: float) -> float:

@@ -76,7 +76,9 @@ def _array_of(values: Values) -> NDArray[Any]:
     if listed and _is_deep(values):
         raise _not_flat("lists in lists in lists")
     if listed and any(issubclass(kind, np.ndarray) for kind in set(map(type, values))):
-        raise unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
+        raise unknown_type(
+            "a list of arrays", hint="Join the arrays first, with numpy.concatenate."
+        )
     return array_of(values, name="values", dtype=object if listed else None)
 
 

@@ -75,7 +75,8 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
             name="grid",
             value=_short(grid),
             expected="grid to be a power of two, like 1/1024 or 4",
-            hint=f"Near the default is {_short(default_grid(noise))}; leave grid out to use it.",
+            hint=f"The default is about {_short(default_grid(noise))}. Leave out grid to use the "
+            "default.",
         )
     least_square = _variance(noise) / 4**FINEST_BITS
     if grid**2 < least_square:
@@ -85,7 +86,7 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
             name="grid",
             value=_short(grid),
             expected=f"grid >= 2^-{FINEST_BITS} standard deviations of the noise",
-            hint=f"{_short(finest)} and every larger power of two will do.",
+            hint=f"Use {_short(finest)} or a larger power of two.",
         )
 
 

@@ -42,7 +42,8 @@ def _check_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np
             name=name,
             value=f"an array of {array.dtype.type.__name__}",
             expected=f"{name} to be an int64 array",
-            hint="Convert it with numpy.asarray(…, dtype=numpy.int64) if that is exact.",
+            hint="Convert the array with numpy.asarray(…, dtype=numpy.int64), if that changes no "
+            "value.",
         )
     return array
 

@@ -131,7 +131,10 @@ class VectorNoise(Noise):
         if moments is None:
             raise NotApplicable(
                 family=self.name,
-                why="no closed form of E|X| is known for this body; use the loss mse.",
+                why=(
+                    "no formula for the mean absolute error is known for this body. Use the loss "
+                    "mse."
+                ),
             )
         return moments
 

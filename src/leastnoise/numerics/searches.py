@@ -79,7 +79,9 @@ class IncreasingRoot:
             reach = 1.1 * abs(point.f / slope) if slope > 0 else math.inf
             step = min(max(reach, step), 32 * step, self.largest_step)
             last = point
-        raise Refused("No scale was found that meets this budget.")
+        raise Refused(
+            "No scale of the noise was found that meets this budget. Use another noise or budget."
+        )
 
     def _close(self, f: Callable[[float], float], a: _SearchPoint, b: _SearchPoint) -> float:
         # notation of Brent: b the best end, a the other end of the bracket, c the last b

@@ -17,9 +17,9 @@ _EMBEDDED = ("release.json", "certificate.json", "plan.json")
 _SHOWN = '<p id="check-verdict" role="status"></p><pre id="check-lines" tabindex="0"></pre>'
 _STYLE = (_HERE / "page.css").read_text(encoding="utf-8")
 _LIMITS = (
-    "This is arithmetic in whole numbers, in your browser; nothing is sent anywhere. It does not "
-    "check that one person moves the numbers by no more than is assumed, nor how the noise was "
-    "drawn."
+    "This is arithmetic in whole numbers, in your browser; nothing is sent anywhere. The check "
+    "can't show that one person changes the numbers by no more than is assumed, nor how the "
+    "noise was drawn."
 )
 
 
@@ -54,14 +54,14 @@ def check_section(folder: Path) -> str:
     texts = {name: (folder / name).read_text(encoding="utf-8") for name in _EMBEDDED}
     data = json.dumps(texts).replace("<", "\\u003c")
     return (
-        '<section class="check"><h2>Check the proof</h2>'
-        f"<p>This page holds the certificate and the plan of the release. {_LIMITS} The program is "
-        "part of this page; check.html in the documentation of leastnoise is the same program "
-        "without it.</p>"
-        '<p><button type="button" id="check-button">Check the proof</button></p>'
-        "<p><label>Check the tables too: choose the release's folder "
-        f'<input type="file" webkitdirectory></label></p>{_SHOWN}</section>'
-        f'<script type="application/json" id="check-data">{data}</script>'
+        '<section class="check"><h2>Check the proof</h2><p>This page holds the certificate and the '
+        f"plan of the release. {_LIMITS} The checking program is part of this page. The page "
+        "check.html in the documentation of leastnoise has the same program without a "
+        'release.</p><p><button type="button" id="check-button">Check the '
+        "proof</button></p><p><label>Check the tables too: choose the release's folder <input "
+        f'type="file" webkitdirectory></label></p>{_SHOWN}</section><script '
+        'type="application/json" '
+        f'id="check-data">{data}</script>'
     )
 
 

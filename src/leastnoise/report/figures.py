@@ -257,8 +257,11 @@ def relative_errors(
             for candidate in comparison.candidates
         }
         if baseline not in losses:
-            needs = ", which needs delta > 0" if baseline == "gaussian" else ""
-            raise Refused(f"Errors are drawn relative to the errors of {baseline} noise{needs}.")
+            needs = ": it needs delta > 0" if baseline == "gaussian" else ""
+            raise Refused(
+                f"The figure shows errors relative to the errors of {baseline} noise, but that "
+                f"noise can't serve{needs}."
+            )
         for label, loss in losses.items():
             lines.setdefault(label, []).append((x, loss / losses[baseline]))
         if comparison.best_possible is not None:

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Privacy, Spec
 
 _STAYS = (
-    "This holds whatever else is known or published later, and for everything that is computed "
-    "from the tables."
+    "The guarantee holds whatever else is known or published later, and for everything that is "
+    "computed from the tables."
 )
 _NO_PROMISES = (
-    "It doesn't hide facts about many people: if the tables show that a habit is common, it is.",
+    "The guarantee doesn't hide facts about many people, such as a habit that is common.",
     "Releases add up: another release from the same rows costs more of the same budget.",
-    "It says nothing about the collection of the rows, or about copies of them elsewhere.",
+    "The guarantee says nothing about the collection of the rows, or about other copies of them.",
 )
 _HOPELESS = 100  # above this ε the factor means nothing
 
@@ -89,9 +89,13 @@ def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: s
             f"Suppose a reader finds two sets of values equally likely for any one {protected}."
         )
         if not delta.upper:
-            return f"{before} After this release, the reader is at most {best} sure of either."
+            return (
+                f"{before} After this release, the reader is at most {best} sure of either set "
+                "of values."
+            )
         return (
-            f"{before} With this release, a guess between them is right in at most {best} of cases."
+            f"{before} With this release, a guess between the two sets is right in at most {best} "
+            "of cases."
         )
     who = f"that any one {protected} is in the data"
     if not delta.upper:
@@ -167,10 +171,10 @@ def _promise(budget: Budget, person: str) -> str:
             f"Readers of these tables learn little about any one {person}: nearly the same tables "
             f"would have been published without that {person}."
         )
-    weak = " With an ε this large, it is a weak promise." if budget.epsilon > 4 else ""
+    weak = " With an ε this large, the promise is weak." if budget.epsilon > 4 else ""
     return (
-        f"The factor above bounds how much any one {person} changes the probability of these "
-        f"tables. This is the whole promise.{weak}"
+        f"The factor above limits how much any one {person} can change the probability of these "
+        f"tables. Nothing else is promised.{weak}"
     )
 
 
@@ -197,7 +201,7 @@ def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -
     )
     return (
         "<p>leastnoise uses the noise with the smallest error among the kinds that it can prove. "
-        "The last columns compare plain noise: its error is this many times as large, for the same "
+        "The last columns state how many times as large the error of plain noise is, for the same "
         "budget and limits.</p>" + wide_table("errors", "", heads, rows)
     )
 

@@ -106,7 +106,7 @@ class TableSection:
                 continue
             most = max(known, key=lambda row: numbers[row][0])
             least = min(known, key=lambda row: numbers[row][0])
-            start = f"{self.name}, {name}: "
+            start = f"In {self.name}, {name} is "
             if len(numbers) == 1:
                 sentences.append(f"{start}{_format(numbers[0], counts)}.")
             # sums overlap; and without intervals nobody sees that a difference may be chance

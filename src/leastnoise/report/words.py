@@ -92,10 +92,10 @@ def wide_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[str
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
 _CHECKED = "Their keys, columns and stated errors follow from the spec and its noise."
-_FOUND = " Bounds that were found privately follow from the published tables."
-_SAME = "Each file has the SHA-256 that release.json states."
+_FOUND = " Bounds that the release found itself follow from the published tables."
+_SAME = "Each file has the checksum (SHA-256) that release.json states."
 _UNCHECKED = (
-    "Nobody can check that the published values were drawn from this noise, and that the source "
+    "Nobody can check that the published values were drawn from this noise, or that the source "
     "had the rows that it should have."
 )
 
@@ -208,7 +208,10 @@ def of_ledger(release: VerifiedRelease) -> str:
     if release.entry is None:
         return "No budget ledger was used for this release."
     if release.account is None:
-        return f"Ledger: not checked. It was entry {release.entry}; check it with --ledger FILE."
+        return (
+            f"Ledger: not checked. The release is entry {release.entry} of a ledger; check the "
+            "entry with --ledger FILE."
+        )
     return (
         f"Ledger: entry {release.entry} of the account {release.account.dataset!r} is "
         f"{_entry(release)} with this certificate. The entry doesn't show if it was made for "
@@ -228,7 +231,9 @@ def _of_signature(release: VerifiedRelease) -> str:
     state = "none" if release.signed is False else "not checked (--key FILE)"
     return (
         f"Signature: {state}. Without a signature, someone with access to the folder could change "
-        "a table and its SHA-256 together. leastnoise release --sign KEY signs a release."
+        "a "
+        "table and its SHA-256 together. The command leastnoise release --sign KEY signs a "
+        "release."
     )
 
 

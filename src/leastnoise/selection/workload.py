@@ -134,8 +134,8 @@ class WorkloadNoise:
         stated = certificate.sensitivity in known and certificate.neighbours == self.neighbours
         if not stated or shape != (certificate.dimension, cells):
             raise CertificateRejected(
-                "The certificate is about other sums than the strategy's, or about another change "
-                "of them by a unit."
+                "The certificate doesn't fit the strategy: it is for other sums, or for another "
+                "change of the sums by one unit."
             )
 
     def __repr__(self) -> str:
@@ -287,7 +287,10 @@ def workload(
         raise reasons[-1]
     if not 0 < best.rms < 1e100:
         value = _words.number(best.rms)
-        raise Refused(f"An rms of {value} is out of range. Use another epsilon.")
+        raise Refused(
+            f"The best noise has a root mean square of {value}, which is out of range. Use "
+            "another epsilon."
+        )
     return replace(
         best,
         rms_by_strategy={name: noise.rms for name, noise in candidates.items()},

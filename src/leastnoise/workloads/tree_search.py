@@ -250,7 +250,10 @@ class Trees:
         """
         noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):
-            raise CertificateRejected(f"Query {self.label!r}: its counts cannot have this noise.")
+            raise CertificateRejected(
+                "The certificate's noise can't be the noise of the counts of the query "
+                f"{self.label!r}."
+            )
         fits = (
             *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),
             (claim.sensitivity == self.moves, "its sensitivity isn't the query's"),

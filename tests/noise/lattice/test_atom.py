@@ -115,7 +115,7 @@ def test_refusals_and_defaults() -> None:
     for atom in ("-0.1", "1"):
         with pytest.raises(InvalidArgument, match="atom"):
             replace(LAW, atom=Fraction(atom))
-    with pytest.raises(Refused, match="below delta"):
+    with pytest.raises(Refused, match="atom < delta"):
         calibrate(
             "truncated-staircase",
             epsilon=1,

@@ -261,7 +261,7 @@ def test_what_can_not_be_summed_exactly_is_refused(clip: dict[str, Any]) -> None
 
 
 PROMISED = (
-    "The spec promises that no value of a is missing. If one is missing anyway, it counts as 1, "
+    "The spec promises that no value of a is missing. A value that is missing anyway counts as 1, "
     "the middle of its bounds."
 )
 

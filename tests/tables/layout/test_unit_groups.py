@@ -146,7 +146,9 @@ def test_groups_by_construction_need_no_limit() -> None:
     assert stds(raw(PERSONS, join=JOIN, contribution=None)) == stds(raw(PERSONS, join=JOIN))
     counted = PERSONS | {"statistics": ["count"]}
     why = problems(raw(counted, join=JOIN, contribution=None))["query[0]"]
-    assert why.startswith("Nothing in [contribution] bounds one person here.")
+    assert why.startswith(
+        "Nothing in [contribution] limits how much one person can change this query."
+    )
     assert "contribution" in problems(raw(DRUGS, contribution=None))
 
 

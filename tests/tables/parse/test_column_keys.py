@@ -94,7 +94,7 @@ def test_it_verifies_and_a_query_may_list_others(tmp_path: Path) -> None:
             '["n", "s"]',
             '{ file = "a.txt" }',
             "columns.region.keys.file",
-            "only for a spec that is a file",
+            "only if the spec is a file",
             9,
         ),
         ('keys = ["n", "s"]', "edges = [0, 1]", "columns.region", "no bounds", 8),

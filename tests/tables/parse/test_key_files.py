@@ -112,8 +112,8 @@ def test_a_parquet_file_has_types_of_its_own(
         ("code", "a.txt", "1\n\u0662\n".encode(), "Line 2 isn't int"),
         ("code", "a.txt", b"1\n01\n", "Line 2 gives a key a second time"),
         ("old", "a.txt", b"true\n1\n", "Line 2 isn't bool"),
-        ("size", "a.txt", b"1\n", 'one of "int", "text" and "bool"'),
-        ("region", "a.parquet", b"secret", "not a readable Parquet file"),
+        ("size", "a.txt", b"1\n", '"int", "text" or "bool"'),
+        ("region", "a.parquet", b"secret", "can't be read as a Parquet file"),
         ("region", "a.xlsx", b"", "ending in .csv, .txt, .parquet"),
         ("region", "a", b"", "ending in .csv, .txt, .parquet"),
     ],
@@ -131,9 +131,9 @@ def test_a_file_that_holds_no_keys_is_told_without_being_quoted(
     ("sql", "why"),
     [
         ("SELECT 1 AS a, 2 AS b", "one column"),
-        ("SELECT 1.5::DOUBLE AS region", "Expected a column of text, got a column of DOUBLE"),
-        ("SELECT 1 AS region", "Expected a column of text, got a column of INTEGER"),
-        ("SELECT ['n'] AS region", "Expected a column of text, got a column of VARCHAR[]"),
+        ("SELECT 1.5::DOUBLE AS region", "Expected keys of type text, got a column of DOUBLE"),
+        ("SELECT 1 AS region", "Expected keys of type text, got a column of INTEGER"),
+        ("SELECT ['n'] AS region", "Expected keys of type text, got a column of VARCHAR[]"),
         ("SELECT unnest(['n', NULL]) AS region", "Row 2 is NULL"),
         ("SELECT unnest(['n', 'n']) AS region", "Row 2 gives a key a second time"),
         ("SELECT repeat('x', 9_000_000) AS region FROM range(2)", "at most 10,000,000 bytes"),
@@ -177,7 +177,7 @@ def test_a_parquet_source_says_of_which_type_the_lines_are(
     spec = spec_file.parse(raw, folder=tmp_path)
     assert spec.groupings(spec.query[0])[column] == wanted
     raw["query"][0]["group_by"] = {"size": {"file": "a.txt"}}
-    with pytest.raises(SpecError, match="the source isn't a Parquet file with the type"):
+    with pytest.raises(SpecError, match="Neither the text file nor the source states the type"):
         spec_file.parse(raw, folder=tmp_path)
 
 
@@ -209,7 +209,7 @@ def test_what_is_no_path(tmp_path: Path, name: Any) -> None:
 
 def test_a_file_beside_edges_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1\n")
-    with pytest.raises(SpecError, match=r"a file, or edges"):
+    with pytest.raises(SpecError, match=r"No entry may stand beside file"):
         spec_file.parse(raw_of({"file": "a.txt", "edges": [0, 1]}), folder=tmp_path)
 
 
@@ -257,7 +257,7 @@ def test_the_release_holds_the_keys_and_needs_the_file_no_more(tmp_path: Path) -
     for path in ("keys.txt", str(folder / "out" / "keys.txt"), "/dev/zero.txt"):
         spec.write_text(text.replace('[\n    "n",\n    "s",\n]', f'{{ file = "{path}" }}'))
         assert "file = " in spec.read_text()
-        with pytest.raises(CertificateRejected, match="List the keys here"):
+        with pytest.raises(CertificateRejected, match="List the keys in the spec"):
             verify_resealed(folder / "out")
 
 

@@ -132,10 +132,10 @@ _REFUSED = {
     "select count(*) filter (where x > 1) from data": "after where, in a separate query",
     "select count(*) from data where x > (select avg(x) from data)": "looks at other rows",
     "select count(*) from data where x > now()": "changes from call to call",
-    "select count(distinct region) from data": "counts only the unit 'person'",
+    "select count(distinct region) from data": "count only the unit 'person'",
     "select sum(distinct x) from data": "Leave distinct out",
-    "select count(x, sex) from data": "counts two columns: write a count for each",
-    "select count(distinct) from data": "counts only the unit 'person'",
+    "select count(x, sex) from data": "counts two columns. Write a count for each",
+    "select count(distinct) from data": "count only the unit 'person'",
     "select count(* exclude (x)) from data": "Expected the name of a column in count",
     "select quantile_cont() from data": "Expected a single level of a quantile",
     "select percentile_cont(0.5) within group (order by x, sex) from data": "(order by x).",
@@ -266,9 +266,12 @@ def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() 
         ({"sql": "select count(*) from data", "statistics": ["count"]}, "takes no statistics"),
         (
             {"sql": "select count(*) from data", "filter": "x > 1"},
-            "takes no filter. Say it in the text of sql",
+            "can't have the key filter, too. Write it in the SQL",
         ),
-        ({"sql": "select count(*) from data group by region"}, "Missing: the public keys of"),
+        (
+            {"sql": "select count(*) from data group by region"},
+            "Missing: the list of the groups of",
+        ),
         (
             {"sql": "select count(*) from data group by sex", "group_by": _REGIONS},
             "Expected group_by with the same columns",
@@ -322,7 +325,7 @@ def test_a_spec_without_queries_takes_one(tmp_path: Path) -> None:
     (tmp_path / "more.toml").write_text(
         f'{text}\n[[query]]\nname = "q"\nstatistics = ["count"]\n', encoding="utf-8"
     )
-    with pytest.raises(SpecError, match="Not used with a query of SQL"):
+    with pytest.raises(SpecError, match="no query in SQL can be given"):
         ln.Release.from_toml(tmp_path / "more.toml", sql="select count(*) from data")
     with pytest.raises(SpecError, match=r"query\[0\]\.sql: Expected one select"):
         ln.Release.from_toml(tmp_path / "spec.toml", sql="x", assume=2)

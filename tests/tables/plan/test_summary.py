@@ -98,7 +98,10 @@ def test_without_delta_only_epsilon_is_shared(tmp_path: Path) -> None:
 
 def test_replaced_records_protect_no_number_of_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, [ALL], neighbours="replace-one")
-    assert "Protected: all data of any one who, but not how many there are." in str(plan)
+    assert (
+        "Protected: all data of any one who, but not the total number of units in the data."
+        in str(plan)
+    )
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
@@ -177,7 +180,7 @@ def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) 
         "If the who of a row matches no row of homes, or several, its columns of homes are missing"
         in shown
     )
-    assert "another format of a date, a row is in no group. See homes.\n" in shown
+    assert "another format of a date is in no group. See homes.\n" in shown
 
 
 @pytest.mark.parametrize(("epsilon", "warned"), [(0, True), ("0.001", False)])

@@ -72,7 +72,7 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
     assert abs(row["count_over_limits"] - OVER) < 20
     assert abs(row["count_outside_x"] - OUTSIDE) < 40
     page = report(out)
-    assert "The query q_clipping counts with noise how much limits and bounds take away" in page
+    assert "The query q_clipping publishes noisy counts of what limits and bounds take away" in page
     assert "isn't known" not in page
     for sentence in (
         "count_over_limits counts each who with more than 2 rows",
@@ -94,14 +94,15 @@ def test_a_plan_says_what_a_share_will_show() -> None:
         assert [error.statistic for error in errors] == ["count_over_limits", "count_outside_x"]
         for error in errors:
             sentence = (
-                f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %)"
+                f"With probability 95 %, {error.statistic} is off by at most "
+                f"{_words.number(error.half_width_95)}."
             )
             assert any(text.startswith(sentence) for text in plans.notes)
             assert any(text.startswith(sentence) for text in list_sentences(plans))
         halves.append([error.half_width_95 for error in errors])
     assert halves[0] == pytest.approx([2 * half for half in halves[1]], rel=0.1)
     plain = plan(spec_file.lay_out(raw_of(clipping=None)))
-    assert not any("is known within" in text for text in plain.notes)
+    assert not any("is off by at most" in text for text in plain.notes)
 
 
 def test_two_queries_have_the_budget_that_one_had() -> None:
@@ -193,7 +194,7 @@ def test_rows_in_no_group_are_counted_beside_a_query(tmp_path: Path) -> None:
     assert [query.name for query in verified.spec.query] == ["q", "q_rest"]
     page = report(tmp_path / "out")
     for sentence in (
-        "Keys are compared letter by letter: with other capitals",
+        "Keys are compared letter by letter. A row whose key has other capitals",
         "The query q_rest counts with noise how many persons are in no group.",
         "count_in_no_group counts each who with a row in no group",
     ):

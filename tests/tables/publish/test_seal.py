@@ -83,20 +83,20 @@ def test_a_value_that_was_edited_is_rejected(folder: Path) -> None:
     with pytest.raises(CertificateRejected, match=r"by_plan.csv was changed after"):
         ln.verify_directory(folder / "out")
     verify_resealed(folder / "out")  # nobody can see it where its sum was written anew, ...
-    with pytest.raises(CertificateRejected, match="not the signature of this key"):
+    with pytest.raises(CertificateRejected, match="not made with this key"):
         ln.verify_directory(folder / "out", key=folder / "own.pub")  # ... but by a signature
 
 
 @pytest.mark.dense
 def test_another_ledger_and_another_key_are_rejected(folder: Path) -> None:
-    with pytest.raises(CertificateRejected, match="not the signature of this key"):
+    with pytest.raises(CertificateRejected, match="not made with this key"):
         ln.verify_directory(folder / "out", key=folder / "other.pub")
     empty = ln.Ledger(folder / "b.ledger")
     empty.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
-    with pytest.raises(LedgerRejected, match=r"Entry 2 of .* is not about this release"):
+    with pytest.raises(LedgerRejected, match=r"Entry 2 of .* is not the charge of this release"):
         ln.verify_directory(folder / "out", ledger=folder / "b.ledger")
     empty.charge(ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)).certificate, unit="row")
-    with pytest.raises(LedgerRejected, match="not about this release"):
+    with pytest.raises(LedgerRejected, match="not the charge of this release"):
         ln.verify_directory(folder / "out", ledger=folder / "b.ledger")
     (folder / "out" / "release.sig").unlink()
     with pytest.raises(CertificateRejected, match="isn't signed"):
@@ -157,14 +157,14 @@ def test_a_release_without_a_ledger_says_so(tmp_path: Path) -> None:
         ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
     record = tmp_path / "out" / "release.json"
     record.write_text(record.read_text().replace('"entry": null', '"entry": 7'))
-    with pytest.raises(CertificateRejected, match="or the spec names a ledger"):
+    with pytest.raises(CertificateRejected, match="and the spec names a ledger"):
         ln.verify_directory(tmp_path / "out")
 
 
 def test_a_release_that_was_charged_says_its_entry(folder: Path) -> None:
     record = folder / "out" / "release.json"
     record.write_text(record.read_text().replace('"entry": 2', '"entry": null'))
-    with pytest.raises(CertificateRejected, match="or the spec names a ledger"):
+    with pytest.raises(CertificateRejected, match="and the spec names a ledger"):
         ln.verify_directory(folder / "out")
 
 

@@ -77,12 +77,14 @@ def test_rows_without_a_value_are_left_out_and_short_rows_are_missing(tmp_path: 
 
 def test_the_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:
     write(tmp_path / "a.xlsx", [["k"], ["a"]], more="secret")
-    with pytest.raises(SourceError, match=r"2 sheets: 'rows', 'secret'. Name one in data.table"):
+    with pytest.raises(
+        SourceError, match=r"2 sheets: 'rows', 'secret'. Name one of the sheets in data.table"
+    ):
         counts(tmp_path, {"k": ["a"]}, "text")
     assert counts(tmp_path, {"k": ["a"]}, "text", table="rows")[0] > 0
     with pytest.raises(SourceError, match="no sheet 'other'"):
         counts(tmp_path, {"k": ["a"]}, "text", table="other")
-    with pytest.raises(SourceError, match="no names of columns"):
+    with pytest.raises(SourceError, match="no column names"):
         counts(tmp_path, {"k": ["a"]}, "text", table="secret")
 
 

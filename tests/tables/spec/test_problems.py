@@ -234,7 +234,12 @@ ONE_PROBLEM = [
     ("data.types.zper", "date", "data.types.zper", "in [derive], date(COLUMN) reads it"),
     ("query.0.max_rows", 3, "query[0].max_rows", "Write contribution = { max_rows = 3 }"),
     ("query.0.group_by.plan", [1, 1], "query[0].group_by.plan", "The key 1 is given 2 times."),
-    ("query.0.group_by.plan", {"file": "a.txt"}, "query[0].group_by.plan.file", "is a file itself"),
+    (
+        "query.0.group_by.plan",
+        {"file": "a.txt"},
+        "query[0].group_by.plan.file",
+        "only if the spec is a file",
+    ),
     ("query.0.name", "\ud800", "query[0].name", "Expected a text that UTF-8 can hold."),
     ("query.2.conditions.often", 3, "query[2].conditions.often", "Expected a table of keys."),
     ("columns", {1: {}}, "columns.1", "Expected a text as the name"),

@@ -39,7 +39,10 @@ def test_how_a_ratio_is_spelled(text: str, above: Sum, below: Sum | Count, label
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ratio", "Expected ratio(sum(column), sum(column)), or count or count(column) in place"),
+        (
+            "ratio",
+            "Expected ratio(sum(column), sum(column)), where count or count(column) may replace",
+        ),
         ("ratio(a, b)", "Expected ratio(sum(column)"),
         ("ratio(sum(a))", "Expected ratio(sum(column)"),
         ("ratio(mean(a), count)", "Expected ratio(sum(column)"),

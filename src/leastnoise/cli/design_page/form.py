@@ -117,11 +117,14 @@ def write_toml(record: Mapping[str, Any]) -> str:
         _ = text.encode()
     except UnicodeEncodeError:
         raise InvalidInput(
-            "The spec has half of a surrogate pair, which no file can have."
+            "A text in the spec has a damaged character (half of a surrogate pair). Type the text "
+            "again."
         ) from None
     stored = spec_file.parse_toml(text)
     if stored != record or _group_columns(stored) != _group_columns(record):
-        raise InvalidInput("The spec can't be written as TOML that reads back unchanged.")
+        raise InvalidInput(
+            "The spec can't be saved, because the saved file would be read as another spec."
+        )
     return text
 
 
@@ -289,7 +292,7 @@ def _read_lines(text: str, name: str) -> dict[str, Any]:
 
 def _write_fields(values: object, fields: Schema, within: str) -> dict[str, Any]:
     if not isinstance(values, dict):
-        raise SpecError([(within, "Expected a table of keys.")])
+        raise SpecError([(within, "Expected a table of key = value entries.")])
     if unknown := [key for key in values if key not in fields]:
         raise _unknown(f"{within}.{unknown[0]}")
     return {

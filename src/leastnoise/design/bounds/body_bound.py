@@ -264,14 +264,15 @@ class BodyWitness:
             smallest = moment.prove_least(self.gamma)
             if smallest is None:
                 raise CertificateRejected(
-                    "gamma proves no bound: it is too far from the gamma with the smallest moment."
+                    "The lower bound isn't proved: gamma in its proof is too far from the best "
+                    "value."
                 )
             value = float_below(
                 _factor(projections, coordinates=self.coordinates, times=self.times, power=power)
                 * smallest
             )
         if not math.isfinite(value):
-            raise CertificateRejected("The bound is beyond the range of floats.")
+            raise CertificateRejected("The lower bound is too large for a floating-point number.")
         return Fraction(value)
 
     def _check_projections(self, epsilon: Fraction, power: int) -> Projections:
@@ -282,14 +283,17 @@ class BodyWitness:
         """
         projections = projections_of(self.sensitivity, dimension=self.dimension)
         if projections is None:
-            raise CertificateRejected("No volume of these shifts is known.")
+            raise CertificateRejected(
+                "The lower bound isn't proved: it needs a volume that isn't known for this "
+                "sensitivity."
+            )
         if not (
             fits(projections, epsilon, coordinates=self.coordinates, times=self.times, power=power)
             and 0 < self.gamma <= 1
         ):
             raise CertificateRejected(
-                "A lower bound isn't proved: coordinates, times or gamma in its proof is out of "
-                "range for this loss and epsilon."
+                "The lower bound isn't proved: in its proof, coordinates, times or gamma are out "
+                "of range for this loss and epsilon."
             )
         return projections
 

@@ -108,15 +108,19 @@ class Witness:
             and len(self.prices) == len(shifts)
         ):
             raise CertificateRejected(
-                "A lower bound isn't proved: cells, reach, bits, multipliers or prices in its "
-                "proof is out of range."
+                "The lower bound isn't proved: in its proof, cells, reach, bits, multipliers or "
+                "prices are out of range."
             )
         for (_, multiplier), prices in zip(self.multipliers, self.prices, strict=True):
             # the periodic part needs a whole period; ψ is 0 right of what is stored
             if not self.cells <= len(prices) <= longest:
-                raise CertificateRejected("The witness of a lower bound has too few prices.")
+                raise CertificateRejected(
+                    "The lower bound isn't proved: its proof has too few prices, or too many."
+                )
             if min(prices) < 0 or max(prices) > multiplier:
-                raise CertificateRejected("A price lies outside [0, λ].")
+                raise CertificateRejected(
+                    "The lower bound isn't proved: a price in its proof is outside [0, λ]."
+                )
 
 
 AnyWitness = Witness | RadialWitness | BodyWitness
@@ -238,8 +242,8 @@ class LowerBound:
         proved = max(_prove(self), Fraction(0))
         if not Fraction(self.value) <= proved:
             raise CertificateRejected(
-                f"The witness proves a loss of at least {float_at_most(proved):.9g}, not "
-                f"{self.value:.9g}."
+                "The lower bound isn't proved: its proof shows a loss of at least "
+                f"{float_at_most(proved):.9g}, not {self.value:.9g}."
             )
 
     @property
@@ -343,7 +347,9 @@ class LowerBound:
         fields = exact_fields(parse_object(text), _FIELDS, where="lower bound")
         version = require_type(fields["version"], int, where="version")
         if fields["kind"] != "lower-bound" or version != VERSION:
-            raise CertificateRejected("Expected a lower bound of a known version.")
+            raise CertificateRejected(
+                f"Expected a lower bound of version {VERSION}, which this leastnoise reads."
+            )
         if fields["scope"] not in ("real", "integer"):
             raise CertificateRejected("Unknown scope.")
         try:
@@ -378,13 +384,15 @@ def _prove(bound: LowerBound) -> Fraction:
     if isinstance(witness, BodyWitness):
         if delta or scope != "real":
             raise CertificateRejected(
-                "A bound from a volume must be about real-valued noise at delta = 0."
+                "A lower bound that follows from a volume must be for real-valued noise at delta "
+                "= 0."
             )
         return witness.bound(epsilon=epsilon, power=power_of(loss))
     if isinstance(witness, RadialWitness):
         if loss is not Loss.MSE or scope != "real":
             raise CertificateRejected(
-                "A bound for vectors must be about the mse of real-valued noise."
+                "A lower bound for vectors must be for the mean squared error (mse) of "
+                "real-valued noise."
             )
         return witness.bound(epsilon=epsilon, delta=delta)
     proved = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
@@ -401,7 +409,9 @@ def _witness_of(record: object) -> AnyWitness:
     fields: dict[str, Any] = exact_fields(record, _WITNESS_FIELDS, where="witness")
     pairs = [whole_numbers(pair) for pair in require_type(fields["multipliers"], list, where="λ")]
     if any(len(pair) != 2 for pair in pairs):
-        raise CertificateRejected("multipliers must be pairs.")
+        raise CertificateRejected(
+            "The lower bound can't be read: its multipliers must be pairs of numbers."
+        )
     return Witness(
         cells=require_type(fields["cells"], int, where="cells"),
         reach=require_type(fields["reach"], int, where="reach"),

@@ -173,7 +173,9 @@ class RadialWitness:
         """
         self._check()
         if epsilon > _MOST_EPSILON:
-            raise CertificateRejected(f"This bound is proved for epsilon <= {_MOST_EPSILON}.")
+            raise CertificateRejected(
+                f"The lower bound isn't proved: such a proof needs epsilon <= {_MOST_EPSILON}."
+            )
         _, scaled = exponential_between(epsilon, bits=FACTOR_BITS)
         factor = math.nextafter(scaled / (1 << FACTOR_BITS), math.inf)
         prices, distribution = self._by_cell(), tail(self.dimension)
@@ -226,14 +228,19 @@ class RadialWitness:
             and all(low < high for low, high in pairwise(levels))
         ):
             raise CertificateRejected(
-                "A lower bound isn't proved: a number in its proof is out of range, or its nodes "
-                "or levels don't increase."
+                "The lower bound isn't proved: in its proof, a number is out of range, or the "
+                "nodes or levels don't increase."
             )
         for row in self.prices:
             if len(row) != len(levels) or min(row) < 0 or sum(row) > self.ceiling:
-                raise CertificateRejected("A price lies outside [0, λ].")
+                raise CertificateRejected(
+                    "The lower bound isn't proved: in its proof, a row of prices is too long or "
+                    "too short, negative, or too large in sum."
+                )
         if any(self.prices[-1]):
-            raise CertificateRejected("The prices of a lower bound must end in 0.")
+            raise CertificateRejected(
+                "The lower bound isn't proved: in its proof, the last prices must be 0."
+            )
 
     def record(self) -> dict[str, object]:
         """The witness as JSON values, exactly."""

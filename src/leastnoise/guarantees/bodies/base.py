@@ -245,7 +245,10 @@ def nearest_log(value: arb) -> float:
 
 def _check_narrow(value: arb) -> arb:
     if value.rel_accuracy_bits() < 53:
-        raise Refused("A volume or moment of the body could not be computed to 53 bits.")
+        raise Refused(
+            "A volume or moment of the noise's shape (its body) could not be computed to 53 "
+            "bits. Use another noise."
+        )
     return value
 
 

@@ -202,7 +202,8 @@ class AtMost(Body):
                 name="most",
                 value=self.most,
                 expected=f"most · cells · dimension of a cell <= {MOST_WORK:,}",
-                hint="Noise for most = cells, or for the ball around the body, protects it too.",
+                hint="Noise for most = cells protects this query, too, as does noise for the ball "
+                "around the body.",
             )
 
     @property

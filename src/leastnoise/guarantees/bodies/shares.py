@@ -201,7 +201,8 @@ def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> t
             name=name,
             value=", ".join(f"{float(radius):g}" for radius in exact_radii[:5]),
             expected="the sum of radii^(−exponent) to be at most 1",
-            hint="Otherwise the body doesn't contain a unit that moves all blocks.",
+            hint="With a larger sum, noise of this shape would not protect a person who changes "
+            "all blocks.",
         )
     return exact_radii
 

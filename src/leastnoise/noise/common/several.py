@@ -307,7 +307,10 @@ def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_P
     before, there = first, _Point.at(gap, first.x - step)
     while there.gap <= 0:
         if there.x < math.log(least_factor):
-            raise Refused("No least noise was found: ever smaller noise meets this budget.")
+            raise Refused(
+                "There is no smallest noise, because ever smaller noise meets this budget. Give "
+                "a smaller epsilon or delta."
+            )
         step = 2 * step
         before, there = there, _Point.at(gap, there.x - step)
     return there, before

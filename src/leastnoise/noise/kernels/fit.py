@@ -90,7 +90,9 @@ def least_scale(
             at, highest, excess = proposed, new_peaks, there
         if at - safe <= _CLOSE:
             return _widen_slightly(safe)
-    raise Refused("No scale was found that meets this budget.")
+    raise Refused(
+        "No scale of the noise was found that meets this budget. Use another noise or budget."
+    )
 
 
 def _widen_slightly(log_ratio: float) -> Fraction:

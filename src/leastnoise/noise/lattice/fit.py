@@ -70,7 +70,10 @@ class Program:
             shrink = max(0.1, 1 - length)  # after a short step, first return to the central path
             target = max(shrink * point.gap, GAP * point.largest) / self.cells
             point, length = self._move(point, _step(point, prices, target))
-        raise Refused("No cactus noise was found: the convex program did not converge.")
+        raise Refused(
+            "No cactus noise was found, because the numerical search did not converge. Use "
+            "another noise."
+        )
 
     @cached_property
     def counts(self) -> Floats:

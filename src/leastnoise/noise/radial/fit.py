@@ -153,7 +153,10 @@ class _RadialProblem:
         if log_shift > _FARTHEST:
             return 0.0
         if log_shift < -_LARGEST_LOG_SCALE:
-            raise Refused(f"The scale would be more than e^{_LARGEST_LOG_SCALE:.0f} sensitivities.")
+            raise Refused(
+                f"The scale of the noise would be more than e^{_LARGEST_LOG_SCALE:.0f} times the "
+                "sensitivity. Use other parameters or another noise."
+            )
         return function(
             dimension=self.dimension,
             alpha=float(law.alpha),

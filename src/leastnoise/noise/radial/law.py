@@ -56,7 +56,8 @@ def _checked_alpha(alpha: Exact, *, name: str, record: GeneralizedGamma) -> Frac
             name=name,
             value=str(alpha)[:40],
             expected=f"alpha <= dimension - 1 = {largest}",
-            hint="Above it the density vanishes at 0 and no worst shift is known.",
+            hint="With a larger alpha the density is 0 at the centre, and which shift is worst "
+            "for privacy isn't known.",
         )
     if number < LEAST_MASS_POWER - 1:
         raise InvalidArgument(name=name, value=str(alpha)[:40], expected="alpha >= -1 + 1e-6")
@@ -113,7 +114,8 @@ class GeneralizedGamma(Noise):
                 value=self.dimension,
                 expected=f"dimension <= {MAX_SHAPED_DIMENSION} unless alpha = dimension - 1 "
                 "and p = 1 or 2",
-                hint="In more dimensions it gains nothing on gaussian and l2.",
+                hint="In more dimensions, other values of alpha and p gain nothing over gaussian "
+                "and l2 noise.",
             )
         if abs(self._log_moment(2) + 2 * math.log(self.scale)) > _LARGEST_LOG:
             raise InvalidArgument(

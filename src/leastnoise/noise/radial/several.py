@@ -129,7 +129,10 @@ def _least(task: _Task) -> GeneralizedGamma:
             with suppress(Refused):
                 laws.append(problem.calibrate(shape))
     if not laws:
-        raise Refused(f"Found no generalized-gamma noise for {task.compositions} releases.")
+        raise Refused(
+            f"No generalized-gamma noise was found for {task.compositions} releases. Use another "
+            "noise, such as gaussian."
+        )
     return min(laws, key=task.loss.of)
 
 
@@ -283,7 +286,9 @@ def _root(
         x, value = x + move, moved
         if abs(x - guess) > _FARTHEST_SCALE:
             break
-    raise Refused("No scale was found for this budget.")
+    raise Refused(
+        "No scale of the noise was found that meets this budget. Use another noise or budget."
+    )
 
 
 def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:

@@ -182,9 +182,9 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     atom = Fraction(question.fixed.get("atom", 0))
     if atom >= question.budget.delta:
         raise Refused(
-            f"Expected an atom below delta = {float(question.budget.delta):.3g}, got "
-            f"{float(atom):.3g}: an atom uses up that much of delta, and the steps of the noise "
-            "need some, too. Give a smaller atom."
+            f"Expected atom < delta = {float(question.budget.delta):.3g}, got atom = "
+            f"{float(atom):.3g}. The atom uses up that much of delta, and the steps of the noise "
+            "need a part of delta, too. Give a smaller atom."
         )
     left = (question.budget.delta - atom) / (1 - atom)
     problem = _StepsProblem(
@@ -192,8 +192,8 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     )
     if decay != question.budget.epsilon or "radius" in question.fixed:
         raise Refused(
-            "truncated-staircase takes decay from epsilon and finds radius itself. Leave out decay "
-            "and radius."
+            "truncated-staircase computes decay from epsilon, and searches for radius itself. "
+            "Leave out decay and radius."
         )
     if problem.epsilon > _LARGEST_EPSILON:
         raise Refused(
@@ -207,8 +207,9 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     radius = problem.radius(gamma) * (1 + ROUNDING)
     if not radius <= MAX_STEPS:
         raise Refused(
-            f"A truncated staircase would need a radius of {radius:.3g} sensitivities; "
-            f"leastnoise computes with at most {MAX_STEPS:,}."
+            f"A truncated staircase would need a radius of {radius:.3g} times the sensitivity, "
+            f"but leastnoise computes only up to {MAX_STEPS:,} times. Use a larger epsilon or "
+            "delta."
         )
     return TruncatedStaircase(
         scale=1,

@@ -56,12 +56,14 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
         raise CertificateRejected("The certificate and the spec don't have the same queries.")
     members = [[order.index(label) for label in labels] for labels, _ in draws]
     if members != sorted(members) or any(places != sorted(places) for places in members):
-        raise CertificateRejected("The certificate's queries are not in the spec's order.")
+        raise CertificateRejected(
+            "The certificate lists the queries in another order than the spec."
+        )
     for labels, claims in draws:
         answer = by_label[labels[0]]
         if len(labels) > 1 and not (answer.shares_draws and {*labels} <= {*answer.labels}):
             name = JOIN.join(labels)
-            raise CertificateRejected(f"Query {name!r}: not all of these share a draw.")
+            raise CertificateRejected(f"The queries {name!r} don't all share one draw of noise.")
         yield answer.read(labels, claims, reading)
 
 

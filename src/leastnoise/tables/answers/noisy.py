@@ -303,7 +303,14 @@ class NoisyPart(TablePart):
         """
         geometry = self.certificate.geometry
         others = [label for label in self.group if label != self.label]
-        words = f", planned together with {_words.list_names(others)}" if others else ""
+        words = (
+            (
+                f". The noise of {self.label} is planned together with the noise of "
+                f"{_words.list_names(others)}"
+            )
+            if others
+            else ""
+        )
         words += f". Noise: {self.mechanism.noise.name}"
         if self.saved is not None:
             shaped = f"shaped by all the ways in which one {person} can move the numbers"
@@ -441,19 +448,26 @@ def check_draw(
     needed = sum(layout.dimension for layout in layouts)
     if drawn.dimension != needed:
         raise CertificateRejected(
-            f"{where}: the spec needs noise for {_words.count_noun(needed, 'number')}, the "
+            f"{where}: the spec needs noise for {_words.count_noun(needed, 'number')}, but the "
             f"certificate is for {drawn.dimension:,}."
         )
     if drawn.budget != share:
         raise CertificateRejected(
-            f"{where}: its budget is not the share that follows from its importance."
+            f"{where}: the certificate's budget is not the share that follows from the query's "
+            "importance."
         )
     if (
         drawn.sampling_rate != 1
     ):  # less noise would suffice for a sample of rows, but a release is of all rows
-        raise CertificateRejected(f"{where}: it is about samples, but the release is of all rows.")
+        raise CertificateRejected(
+            f"{where}: the certificate is for random samples of rows, but the release uses all "
+            "rows."
+        )
     if drawn.grid is None:
-        raise CertificateRejected(f"{where}: it has no grid to which the release is rounded.")
+        raise CertificateRejected(
+            f"{where}: the certificate must state the grid to which the published numbers are "
+            "rounded."
+        )
     if drawn.neighbours != neighbours:
         raise CertificateRejected(f"{where}: expected a certificate for {neighbours} neighbours.")
 

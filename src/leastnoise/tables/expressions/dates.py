@@ -115,9 +115,9 @@ def _completed(node: Parsed, read: Read) -> Expression:
         return Call(f"{unit}s between", both, "int")
     if unit not in _DATE_UNITS:
         units = _words.list_names([*_DATE_UNITS, *_SECONDS], most=6)
-        raise ValueError(f"Expected date_sub of {units}, got {unit[:40]!r}.")
+        raise ValueError(f"Expected a unit of date_sub, one of {units}, got {unit[:40]!r}.")
     if "timestamp" in {start.type, end.type}:
-        raise ValueError(f"date_sub('{unit}', …) takes dates: write date(x) for a timestamp.")
+        raise ValueError(f"date_sub('{unit}', …) needs dates. Write date(x) for a timestamp x.")
     if unit == "day":
         return subtract_days(end, start)
     both = tuple(as_type(value, ("date",), "date_sub", hint=_DATES) for value in (start, end))

@@ -81,7 +81,9 @@ def write(node: Parsed) -> str:
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None
     if not same:
-        raise ValueError(f"{text[:40]!r} can't be written as an expression: write it in filter.")
+        raise ValueError(
+            f"The condition {text[:40]!r} can't be read in sql. Write the condition in filter."
+        )
     return text
 
 
@@ -102,7 +104,7 @@ def parse_sql(text: str) -> Parsed:
     Raises ValueError if it is malformed or too long.
     """
     if len(text) > LONGEST_TEXT:
-        raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
+        raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} characters.")
     try:
         statements = sqlglot.parse(text, dialect=_DIALECT)
     except RecursionError:
@@ -111,12 +113,12 @@ def parse_sql(text: str) -> Parsed:
         problem = error.errors[0] if error.errors else {}
         near = str(problem.get("highlight") or text)[:40]
         raise ValueError(
-            f"The expression can't be read at {near!r}: write it as in SQL, such as "
+            f"The expression can't be read at {near!r}. Write the expression as in SQL, such as "
             "\"age >= 18 and region <> 'north'\"."
         ) from None
     except errors.SqlglotError:
         raise ValueError(
-            "The expression can't be read: perhaps a quote is opened and not closed."
+            "The expression can't be read. Check that each opened quote is closed."
         ) from None
     if len(statements) != 1 or not isinstance(statements[0], Parsed):
         raise ValueError('Expected one expression, such as "age >= 18".')
@@ -193,11 +195,14 @@ class _Reader:
             return Constant(text, "text")
         if text.isascii() and text.isdigit():
             if len(text) > 16 or int(text) > LARGEST_INT:
-                raise ValueError(f"{text[:40]} is more than 2^53: declare such a column as a text.")
+                raise ValueError(
+                    f"{text[:40]} is more than 2^53, the largest whole number in expressions. "
+                    "Declare a column of such numbers as a text."
+                )
             return Constant(int(text), "int")
         number = float(text)
         if not math.isfinite(number):
-            raise ValueError(f"{text[:40]} is too large for a number.")
+            raise ValueError(f"{text[:40]} is too large. The largest number is about 1.8e308.")
         return Constant(number, "float")
 
     def _negation(self, node: Parsed) -> Expression:
@@ -331,7 +336,7 @@ class _Reader:
         if wanted == exp.DataType.Type.TEXT:
             return texts.as_text(self.read(node.this), "cast")
         raise ValueError(
-            "Only dates, timestamps and texts are cast: declare other types in [data] types."
+            "A cast can only give a date, a timestamp or a text. Declare other types in data.types."
         )
 
     def _nullif(self, node: Parsed) -> Expression:

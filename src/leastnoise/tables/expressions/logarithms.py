@@ -56,8 +56,8 @@ def _log(node: Parsed, read: Read) -> Expression:
     check_arguments(node, "this", "expression")
     if node.args.get("expression") is None:
         raise ValueError(
-            "log(x) is the natural logarithm in some databases, and the decimal one in others. "
-            "Write ln(x) or log10(x)."
+            "log(x) is the natural logarithm in some databases, and the logarithm to base 10 in "
+            "others. Write ln(x) or log10(x)."
         )
     base = read(node.this)
     word = (
@@ -66,7 +66,7 @@ def _log(node: Parsed, read: Read) -> Expression:
         else None
     )
     if word is None:
-        raise ValueError("log takes the bases 2 and 10. For others, divide: ln(x) / ln(base).")
+        raise ValueError("log takes the bases 2 and 10. For another base, write ln(x) / ln(base).")
     return Call(word, (as_number(read(node.args["expression"]), word),), "float")
 
 

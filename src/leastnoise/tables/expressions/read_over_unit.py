@@ -68,17 +68,17 @@ def read_window(node: Parsed, read: Read) -> Expression:
     value, by = _arguments(function, word, read)
     order, backwards = _order(node, word, read)
     if by and order:
-        raise ValueError(f"{word} has two orders: leave out by, or order by.")
+        raise ValueError(f"{word} has two orders. Leave out either by or order by.")
     order = by or order
     if order and word not in _ORDERED:
         raise ValueError(
-            f"{word} takes no order: it is the {word} over all rows of a person, not over the rows "
-            "up to this one."
+            f"{word} takes no order: all rows of a person are used, not only the rows up to the "
+            "current row. Leave the order out."
         )
     if word in _ORDERED and not order:
         raise ValueError(
-            f"{word} needs an order, because rows come in any order: write {_ORDERED[word]} over "
-            f"{unit.name}."
+            f"{word} needs an order, because the rows of a person have no fixed order. Write "
+            f"{_ORDERED[word]} over {unit.name}."
         )
     if word == "row_number":
         keys = tuple(_without_negative_zero(key) for key in order)
@@ -123,7 +123,7 @@ def _arguments(
         values = list(values[0].expressions)
     if len(values) > 1 or (word == "row_number" and values):
         wanted = _ORDERED.get(word, f"{word}(x)")
-        raise ValueError(f"Expected {wanted} over a unit, got {len(values)} values.")
+        raise ValueError(f"Expected {wanted} over a unit, but {word} has {len(values)} values.")
     if not values and word not in {"count", "row_number"}:
         raise ValueError(f"{word} over a unit needs a value: write {word}(x).")
     return (_comparable(read(values[0])) if values else None), order
@@ -147,7 +147,7 @@ def _order(node: Parsed, word: str, read: Read) -> tuple[tuple[Expression, ...],
     spec, order = node.args.get("spec"), node.args.get("order")
     whole = spec is not None and [spec.args.get(side) for side in _SIDES] == _ALL_ROWS
     if spec is not None and not whole:
-        raise ValueError(f"{word} is over all rows of a person: leave the frame of rows out.")
+        raise ValueError(f"{word} uses all rows of a person. Leave out the range of rows.")
     if order is None:
         return (), False
     keys = order.expressions
@@ -158,8 +158,8 @@ def _order(node: Parsed, word: str, read: Read) -> tuple[tuple[Expression, ...],
         )
     if word == "last" and not whole:
         raise ValueError(
-            "In SQL, last with order by ends at the row itself: write last(x, by = day) over "
-            "person, or first with order by day desc."
+            "In SQL, last with order by looks no further than the current row. Write last(x, by "
+            "= day) over person, or first with order by day desc."
         )
     return tuple(_comparable(read(key.this)) for key in keys), True in backwards
 
@@ -221,8 +221,8 @@ def _sum(unit: UnitColumn, value: Expression) -> Expression:
     """
     if value.type == "float":
         raise ValueError(
-            "sum over a unit adds whole numbers, because a sum of fractions would depend on the "
-            "order of rows: write sum(round(x * 100)) / 100, say."
+            "sum over a unit adds only whole numbers, because a sum of fractions would depend on "
+            "the order of rows. Write sum(round(x * 100)) / 100, for example."
         )
     return Call(SUM, (unit, value), "int")
 

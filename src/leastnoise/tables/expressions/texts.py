@@ -27,7 +27,7 @@ def _substring(node: Parsed, read: Read) -> Expression:
     check_arguments(node, "this", "start", "length")
     first, length = (read(node.args.get(name)) for name in ("start", "length"))
     if not (_is_count(first, least=1) and _is_count(length)):
-        raise ValueError("Expected substr(text, first, length), first from 1 on.")
+        raise ValueError("Expected substr(text, first, length), where first is at least 1.")
     return Call("substr", (as_type(read(node.this), ("text",), "substr"), first, length), "text")
 
 

@@ -206,7 +206,7 @@ def type_of(values: Sequence[Expression], word: str = "") -> Type:
         return "float" if "float" in types else "int"
     if len(set(types)) > 1:
         names = _words.list_names([_NAMES[kind] for kind in dict.fromkeys(types)])
-        raise ValueError(f"{word} has {names} together, which are never equal.")
+        raise ValueError(f"{word} compares {names}, which are never equal.")
     return types[0]
 
 

@@ -66,7 +66,10 @@ def check_arguments(node: Parsed, *known: str) -> None:
     """Raise ValueError if a function has an argument whose name isn't `known`."""
     for name, value in node.args.items():
         if value and name not in known and name not in _HARMLESS:
-            raise ValueError(f"{_name_of(node)} takes no {name.replace('_', ' ')} here.")
+            raise ValueError(
+                f"{_name_of(node)} takes no {name.replace('_', ' ')} in an expression. Leave it "
+                "out."
+            )
 
 
 def explain_refusal(node: object) -> str:

@@ -45,8 +45,9 @@ def _at_time_zone(node: Parsed, read: Read) -> Expression:
     if value.type == "timestamp":
         if zone.value != _UTC:
             raise ValueError(
-                "A clock that is set back shows an hour twice, so a timestamp without a zone is "
-                "read as UTC alone: write x at time zone 'UTC' at time zone 'Europe/Berlin'."
+                "A timestamp without a zone can only be read as UTC, because a clock that is set "
+                "back shows an hour twice. Write x at time zone 'UTC' at time zone "
+                "'Europe/Berlin'."
             )
         return Call("utc", (value,), "instant")
     _ = offsets(zone.value)
@@ -91,7 +92,7 @@ def _read_zone(zone: str) -> ZoneInfo:
         folder = resources.files("tzdata")
     except ModuleNotFoundError:
         raise ValueError(
-            "Time zones need the package tzdata: pip install leastnoise[zones]."
+            "Time zones need the package tzdata. Install tzdata with pip install leastnoise[zones]."
         ) from None
     names = (folder / "zones").read_text(encoding="utf-8").split()
     if zone not in names:

@@ -106,14 +106,14 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
         if finds.found is None:
             yield (
                 f"The release first finds {_name_bounds(finds)} of {called} between {ends}, from "
-                f"{read}. That takes {budget} (table {query}). Errors that depend on these bounds "
-                "are shown for the widest bounds; they shrink with the bounds."
+                f"{read}. That takes {budget} (table {query}). Errors that depend on these "
+                "bounds are shown for the widest bounds, and are smaller for narrower bounds."
             )
         else:
             these = "These bounds" if both else _name_bounds(finds).capitalize()
             yield (
                 f"{these} of {called} {'were' if both else 'was'} found between {ends}, from "
-                f"{read}. That took {budget} (table {query})."
+                f"{read}. This search took {budget} (table {query})."
             )
             yield from _caveats(column, finds.found, called)
 
@@ -131,9 +131,14 @@ def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
     if finds is None:
         return
     if finds.low is None and low == values[0]:
-        yield f"The lower bound is the first candidate: values of {called} may lie below."
+        yield (
+            f"The lower bound is the first candidate, so values of {called} may lie below the "
+            "bound."
+        )
     if finds.high is None and high == values[-1]:
-        yield f"The upper bound is the last candidate: values of {called} may lie above."
+        yield (
+            f"The upper bound is the last candidate, so values of {called} may lie above the bound."
+        )
     if finds.low is None and finds.high is None and (low, high) in pairwise(values):
         yield (
             "They are neighbouring candidates: perhaps both quantiles were the same candidate, and "

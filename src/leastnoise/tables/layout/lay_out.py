@@ -203,8 +203,8 @@ def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout,
             reasons.append(error)
     if not boundings:
         raise LayoutError(
-            "Nothing in [contribution] bounds one person here. Give max_rows, max_rows_per_group, "
-            "l1 or l2."
+            "Nothing in [contribution] limits how much one person can change this query. Give "
+            "max_rows, max_rows_per_group, l1 or l2."
         )
     if not layouts:
         raise reasons[0]
@@ -234,12 +234,12 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
             break
     else:
         raise LayoutError(
-            f"{shape.dimension:,} numbers can't be summed exactly with {MIN_BITS} bits under "
-            "these limits. Split the query, or lower the limits of [contribution]."
+            f"Under these limits, sums of {shape.dimension:,} numbers may become too large for "
+            "exact arithmetic. Split the query, or lower the limits of [contribution]."
         )
     if largest < 2**MIN_BITS:
         raise LayoutError(
-            "l1 or l2 is so small that every row would be rounded to 0. Give at least "
-            f"2^-{bits - MIN_BITS}."
+            "l1 or l2 is so small that every row would be rounded to 0. Give l1 or l2 of at "
+            f"least 2^-{bits - MIN_BITS}."
         )
     return bits

@@ -131,10 +131,10 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
         statistic.of_values or statistic.ranked for statistic in statistics
     ):
         sentence += (
-            f" If one is missing anyway, it counts as {_middle(column, query, column.counts_as)}."
+            f" A value that is missing anyway counts as {_middle(column, query, column.counts_as)}."
         )
     elif any(statistic.ranked for statistic in statistics):
-        sentence += " If one is missing anyway, quantiles leave it out."
+        sentence += " Quantiles leave out a value that is missing anyway."
     return sentence + every
 
 

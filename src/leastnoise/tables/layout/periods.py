@@ -74,7 +74,7 @@ class RunningSums:
         sizes = [*map(len, noise)], len(lists["totals"]), len(lists["counts"])
         known = [*map(len, like.noise)], len(like.totals), len(like.counts)
         if sizes != known or any(type(n) is not int or abs(n) > _LARGEST for n in wholes):
-            raise CertificateRejected("The sums of the series are unreadable.")
+            raise CertificateRejected("The running sums in the state file are damaged.")
         return cls(noise=tuple(noise), totals=tuple(lists["totals"]), counts=tuple(lists["counts"]))
 
 

@@ -62,7 +62,10 @@ class WeighedQuantiles(QuantileLayout):
     def limits(self) -> str:
         """The limit of one unit, in words that follow its name: "counts for at most 3 rows …"."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
-        return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
+        return (
+            f"counts for at most {rows} in each quantile: with more than {rows}, each row counts "
+            "for less"
+        )
 
 
 @final

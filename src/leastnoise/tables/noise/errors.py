@@ -239,7 +239,9 @@ class Wish:
         measure = "95 % of the noise within ±" if self.measure == "half_width_95" else "std"
         actual = f"it is {self.actual:.4g}" if math.isfinite(self.actual) else "nothing bounds it"
         verdict = "met" if self.met else f"not met, {actual}"
-        return f"Accuracy of {self.statistic}{group}, {measure} {self.wished:.6g}: {verdict}."
+        return (
+            f"Wished accuracy of {self.statistic}{group} ({measure} {self.wished:.6g}): {verdict}."
+        )
 
 
 def wished_statistic(layout: Layout) -> str | None:

@@ -98,7 +98,7 @@ def tree_in_words(noise: Agreeing) -> str:
     tree = " × ".join(f"{b:,}" for b in noise.branches)
     std = math.sqrt(noise.variance)
     family = f"the family agreeing, std {std:.4g} in a count"
-    return f"a tree with {tree} branches ({family}), so that it partly cancels in sums"
+    return f"a tree with {tree} branches ({family}), so that the noise partly cancels in sums"
 
 
 def tree_to_record(noise: Agreeing) -> dict[str, Any]:

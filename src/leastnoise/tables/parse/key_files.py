@@ -70,10 +70,12 @@ def read_keys(
     """
     named = entry.get("levels") if levels else None
     if len(entry) > (1 if named is None else 2):
-        raise ValueError("A file of keys allows no other entry beside it: give a file, or edges.")
+        but = ", except levels" if levels else ""
+        raise ValueError(f"No entry may stand beside file{but}. Leave out the other entries.")
     if folder is None:
         raise ValueError(
-            "Keys are read from a file only for a spec that is a file itself. List the keys here."
+            "Keys can be read from a file only if the spec is a file, too. List the keys in the "
+            "spec."
         )
     name = entry["file"]
     if not isinstance(name, str) or not name.lower().endswith(KEY_FILES):
@@ -89,7 +91,9 @@ def read_keys(
         header = column if name.lower().endswith(".csv") else None
         keys = _read_text(content, declared, header=header)
     if len(keys) > MOST_KEYS:
-        raise ValueError(f"Expected at most {MOST_KEYS:,} keys. Group by fewer, or by bands.")
+        raise ValueError(
+            f"Expected at most {MOST_KEYS:,} keys. Group by fewer keys, or by bands of values."
+        )
     if len(set(keys)) < len(keys):
         raise ValueError(_name_repeated(keys, name))
     if named is None:
@@ -117,9 +121,12 @@ def _check_levels(column: str, named: Any, file: str) -> list[str]:
     if not isinstance(named, list) or not named or not all(isinstance(name, str) for name in named):
         raise ValueError('Expected the names of columns in levels, such as ["state", "nation"].')
     if len({column, *named}) <= len(named):
-        raise ValueError("Expected distinct columns in levels, other than the column of the keys.")
+        raise ValueError("Expected each column once in levels, and not the column of the keys.")
     if not file.lower().endswith(".csv"):
-        raise ValueError("Expected a CSV file for keys with levels, with a column for each level.")
+        raise ValueError(
+            "Keys with levels must come from a .csv file with a column for the keys and a column "
+            "for each level."
+        )
     return [column, *named]
 
 
@@ -133,16 +140,18 @@ def _read_columns(content: bytes, declared: object, names: Sequence[str]) -> lis
     for column, name in enumerate(names):
         if heads.count(name) != 1:
             called = f"levels[{column - 1}]" if column else "the column of the keys"
-            raise ValueError(f"Expected the name of {called} exactly once in the first line.")
+            raise ValueError(f"Expected the first line of the file to name {called} exactly once.")
     indices = [heads.index(name) for name in names]
     kinds = [declared, *["text"] * (len(names) - 1)]
     columns: list[list[Key]] = [[] for _ in names]
     for number, line in enumerate(lines, start=2):
         fields = csv_lines.split(line)
         if len(fields) != len(heads):
-            raise ValueError(f"Line {number:,} doesn't have {len(heads):,} fields.")
+            raise ValueError(
+                f"Line {number:,} doesn't have {len(heads):,} fields, as the first line has."
+            )
         if not all(fields[index] for index in indices):
-            raise ValueError(f"Line {number:,} has an empty field. Leave it out.")
+            raise ValueError(f"Line {number:,} has an empty field. Leave the line out.")
         for values, index, kind in zip(columns, indices, kinds, strict=True):
             values.append(_parse_field(fields[index], kind, number))
     return columns
@@ -157,8 +166,9 @@ def _read_text(content: bytes, declared: object, *, header: str | None) -> list[
     below = 0 if header is None else 1
     if header is not None and (not lines or csv_lines.split(lines[0]) != [header]):
         raise ValueError(
-            "Expected a CSV of one column whose first line is the column's name. Call the file "
-            ".txt if it has no such line, or name its other columns in levels."
+            "Expected a CSV of one column whose first line is the column's name. If the file has "
+            "no such line, give its name the ending .txt. If the file has other columns, name "
+            "them in levels."
         )
     return [
         _parse_line(line, declared, number, quotes=header is not None)
@@ -173,8 +183,8 @@ def _split_lines(content: bytes, declared: object) -> list[str]:
     """
     if declared not in _KINDS:
         raise ValueError(
-            'Expected the type of the column in data.types, one of "int", "text" and "bool": a '
-            "text file has no types, and the source isn't a Parquet file with the type."
+            'Give the type of the keys in data.types: "int", "text" or "bool". Neither the text '
+            "file nor the source states the type."
         )
     try:
         lines = _LINE_END.split(content.decode("utf-8-sig"))
@@ -188,7 +198,7 @@ def _split_lines(content: bytes, declared: object) -> list[str]:
 def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Key:
     """Parse the key in a line, with `quotes` as in a CSV file; raises ValueError without a key."""
     if not line:
-        raise ValueError(f"Line {number:,} is empty. Leave it out.")
+        raise ValueError(f"Line {number:,} is empty. Leave the line out.")
     fields = csv_lines.split(line) if quotes else [line]
     if len(fields) > 1:
         raise ValueError(f"Line {number:,} has several fields. Put a key with commas in quotes.")
@@ -198,14 +208,19 @@ def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Ke
 def _parse_field(field: str, declared: object, number: int) -> Key:
     """Parse the key in a field of a line; raises ValueError if it has another type."""
     if len(field.encode()) > MAX_TEXT:
-        raise ValueError(f"Line {number:,} has more than {MAX_TEXT:,} bytes, the most of a key.")
+        raise ValueError(
+            f"Line {number:,} has more than {MAX_TEXT:,} bytes, the most that a key may have."
+        )
     key: Key | None = field
     if declared == "int":
         key = int(field) if _INT.fullmatch(field) else None
     elif declared == "bool":
         key = _BOOLS.get(field.lower())
     if key is None:
-        raise ValueError(f"Line {number:,} isn't {declared}, the column's type in data.types.")
+        raise ValueError(
+            f"The key in line {number:,} isn't of type {declared}, which data.types states for "
+            "its column."
+        )
     return key
 
 
@@ -217,14 +232,16 @@ def _read_parquet(content: bytes, declared: object) -> list[Key]:
     try:
         with parquet_rows.open_rows(content) as rows:
             if len(rows.columns) != 1:
-                raise ValueError("Expected a Parquet file of one column.")
+                raise ValueError("Expected a Parquet file with one column, the keys.")
             keys = _read_values(rows, stored=str(rows.types[0]), declared=declared)
     except OSError as error:
         raise ValueError(f"A temporary file can't be written: {error.strerror}.") from None
     except (duckdb.Error, UnicodeDecodeError):
-        raise ValueError("It is not a readable Parquet file.") from None
+        raise ValueError("The file can't be read as a Parquet file.") from None
     if None in keys:
-        raise ValueError(f"Row {keys.index(None) + 1:,} is NULL, which isn't a key. Leave it out.")
+        raise ValueError(
+            f"Row {keys.index(None) + 1:,} is NULL, which isn't a key. Leave the row out."
+        )
     return keys
 
 
@@ -233,7 +250,7 @@ def _read_values(rows: duckdb.DuckDBPyRelation, *, stored: str, declared: object
     wanted = (declared,) if declared in _KINDS else _KINDS
     if kind not in wanted:
         names = " or ".join(map(str, wanted))
-        raise ValueError(f"Expected a column of {names}, got a column of {stored}.")
+        raise ValueError(f"Expected keys of type {names}, got a column of type {stored}.")
     cast = "VARCHAR" if kind == "text" else stored
     keys = rows.project(f"COLUMNS(*)::{cast} AS key").limit(MOST_KEYS + 1)
     if kind == "text":

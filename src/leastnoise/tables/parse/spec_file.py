@@ -69,7 +69,8 @@ def read(
         raw["data"]["engine"] = engine
     if sql is not None:
         if "query" in raw:
-            raise SpecError([("query", "Not used with a query of SQL beside the spec.")])
+            why = "The spec has queries, so no query in SQL can be given, too. Leave out either."
+            raise SpecError([("query", why)])
         raw["query"] = [{"name": "result", "sql": sql}]
     layout = lay_out(raw, folder=path.parent, assume=assume)
     if assume is not None and all(query.assume is None for query in layout.spec.query):

@@ -74,8 +74,8 @@ def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) ->
     if beside := [name for name in _BESIDE if name in rest]:
         advice = "Leave out one of the two."
         if beside[0] in {"filter", "statistics"}:
-            advice = "Say it in the text of sql, or leave sql out."
-        raise ValueError(f"A query with sql takes no {beside[0]}. {advice}")
+            advice = "Write it in the SQL, or leave out sql."
+        raise ValueError(f"A query with the key sql can't have the key {beside[0]}, too. {advice}")
 
     query = _check_clauses(language.parse_sql(text))
     known = _known_names(rest, raw)
@@ -101,7 +101,7 @@ def _check_clauses(query: exp.Expr) -> exp.Select:
     for part, value in query.args.items():
         if value and part not in _PARTS:
             name = part.strip("_").replace("_", " ")
-            raise ValueError(f"A query has no {_INSTEAD.get(part, f'{name}: leave it out')}.")
+            raise ValueError(f"A query can't have {_INSTEAD.get(part, f'{name}: leave it out')}.")
     source = query.args.get("from_")
     table = None if source is None else source.this
     if not isinstance(table, exp.Table) or table.sql(comments=False).lower() != TABLE:
@@ -141,7 +141,7 @@ def _group_nodes(query: exp.Select) -> list[exp.Expr]:
     if group is None:
         return []
     if more := [name for name, value in group.args.items() if value and name != "expressions"]:
-        raise ValueError(f"A query has no group by {more[0]}: name the columns.")
+        raise ValueError(f"A query can't have group by {more[0]}. Name the columns after group by.")
     return list(group.expressions)
 
 
@@ -183,7 +183,10 @@ def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> b
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return False
     if (name := _name(node, "select", known)) not in grouped:
-        raise ValueError(f"The column {name!r} is neither in group by nor in a statistic.")
+        raise ValueError(
+            f"The column {name!r} is neither in group by nor in a statistic. Add the column to "
+            "group by, or leave it out."
+        )
     return True
 
 
@@ -194,7 +197,10 @@ def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -
         return _count(node, raw, known)
     if kind in _BY_ONE_LESS:
         instead = f"{_BY_ONE_LESS[kind]}({language.quote(node.this)})"
-        raise ValueError(f"It divides by n - 1, which noise may make 0. Write {instead}.")
+        raise ValueError(
+            "A sample variance or deviation divides by n - 1, which noise may make 0. "
+            f"Write {instead}."
+        )
     if (quantile := _quantile(node, known)) is not None:
         return quantile
     if kind not in _KINDS:
@@ -209,7 +215,7 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     """
     if node.expressions:
         text = language.quote(node)[:60]
-        raise ValueError(f"{text!r} counts two columns: write a count for each of them.")
+        raise ValueError(f"{text!r} counts two columns. Write a count for each column.")
     counted = node.this
     whole = isinstance(counted, exp.Literal) and not counted.is_string
     if (
@@ -225,8 +231,8 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     names = [_name(column, "count", known) for column in counted.expressions]
     if names != [unit]:
         raise ValueError(
-            f"count(distinct x) counts only the unit {unit!r}: it becomes count_units. One person "
-            "may change the number of distinct values of another column without limit."
+            f"count(distinct x) counts only the unit {unit!r}, as count_units does. In any other "
+            "column, one person may change the number of distinct values without limit."
         )
     return "count_units"
 
@@ -261,7 +267,10 @@ def _spell(kind: str, name: str, more: str = "") -> str:
     text = f"{kind}({name}{more})"
     parsed = registry.parse(text)
     if [part.column for part in parsed.parts] != [name]:
-        raise ValueError(f"The column {name!r} can't be named in a statistic. Rename it.")
+        raise ValueError(
+            f"The column {name!r} can't be used in a statistic, because its name can't be read "
+            "there as it stands. Rename the column."
+        )
     return text
 
 
@@ -304,7 +313,8 @@ def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
         column = columns.get(name) if isinstance(columns, dict) else None
         if not isinstance(column, dict) or not {"keys", "edges"} & {*column}:
             raise ValueError(
-                f"Missing: the public keys of {name!r}. Write them beside sql, such as group_by = "
-                f'{{ {name} = ["a", "b"] }}: keys taken from the data would reveal persons.'
+                f"Missing: the list of the groups of {name!r} (its public keys). Write the list "
+                f'beside sql, such as group_by = {{ {name} = ["a", "b"] }}. Groups taken from '
+                "the data would reveal persons."
             )
     return grouped

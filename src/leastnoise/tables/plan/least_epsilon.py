@@ -185,7 +185,8 @@ def _find_least(layout: SpecLayout, *, guess: float) -> Planned:
                 met[epsilon] = changed, candidate
             elif epsilon >= _LARGEST:
                 raise Refused(
-                    f"No epsilon up to {_LARGEST:g} meets every accuracy. Accept larger errors."
+                    f"No epsilon up to {_LARGEST:g} meets every wished accuracy. Allow larger "
+                    "errors in the spec."
                 )
         worst = tried[epsilon]
         return (-math.log(worst) or _MET) if worst else _FAR

@@ -130,7 +130,7 @@ def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
     ]
     if not errors:
         why = f"No number in the tables has an error that depends on {finder.label}."
-        raise Refused(f"{why} Give a number in place of find = true.")
+        raise Refused(f"{why} Give a number for the limit in place of find = true.")
     sums = [cells * math.fsum(of_part) / len(of_part) for cells, of_part in errors]
     return Fraction(f"{math.fsum(sums) / len(sums):.6g}")
 
@@ -182,9 +182,9 @@ def _read_plan(
     `known` has certificates that were proved before, so that they aren't proved again.
     """
     if certificate.budget != layout.spec.budget:
-        raise CertificateRejected("The certificate's budget is not the spec's.")
+        raise CertificateRejected("The certificate is for another budget than the spec states.")
     if certificate.rho != layout.spec.privacy.rho:
-        raise CertificateRejected("The certificate's rho is not the spec's.")
+        raise CertificateRejected("The certificate is for another rho than the spec states.")
     if (finder := found_limits.finder_of(layout.spec)) is not None:
         claim = _read_choice(layout.spec, finder, certificate)
         # Any candidate could have been chosen, so the plan of each has to fit the spec. A plan with
@@ -210,7 +210,7 @@ def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> Li
     claim = certificate.draws[0][1] if names == [finder.label] else None
     if not isinstance(claim, LimitCertificate):
         raise CertificateRejected(
-            f"Expected the certificate of the choice of {finder.label} alone."
+            f"Expected a certificate that is only about the choice of {finder.label}."
         )
     stated = (claim.budget, claim.spent, claim.neighbours, claim.candidates)
     wanted = (
@@ -220,7 +220,9 @@ def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> Li
         tuple(map(Fraction, finder.finds.candidates)),
     )
     if stated != wanted or certificate.releases != 1:
-        raise CertificateRejected(f"{finder.label} is not chosen as the spec implies.")
+        raise CertificateRejected(
+            f"In the certificate, {finder.label} is not chosen as the spec requires."
+        )
     return claim
 
 
@@ -234,4 +236,4 @@ def _check_releases(certificate: PlanCertificate, releases: int) -> None:
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:
             statement = f"{name} is for {_words.count_noun(stated, 'release')}"
-            raise CertificateRejected(f"{statement}, but the spec has {releases:,}.")
+            raise CertificateRejected(f"{statement}, but the spec is for {releases:,}.")

@@ -56,7 +56,9 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
         lines.append("Rows and values beyond the limits above are reduced, or not counted.")
     finds = found_bounds.columns_by_query(spec) or found_limits.finder_of(spec) is not None
     chosen = "Limits that the release did not find itself" if finds else "These limits"
-    unknown = "The effect of the limits is not published, to protect the people beyond them."
+    unknown = (
+        "The effect of the limits is not published, to protect people who are beyond the limits."
+    )
     lines.append(
         f"{chosen} were chosen without looking at the rows. "
         f"{' '.join(describe_counts(layouts)) or unknown} "

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
 PLAIN = (
-    "Plain noise is the better of Laplace and Gaussian noise for the same share of the budget: its "
-    "error is the given multiple of the ±."
+    "Plain noise is the better of Laplace and Gaussian noise for the same share of the budget. "
+    "The column states the error of plain noise as a multiple of the ±."
 )
 OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
 LEFT_OUT = (
@@ -165,13 +165,16 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
     if not counting:
         return []
     names = [*dict.fromkeys(layout.name for layout in counting)]
-    subject = f"The query {names[0]} counts"
+    subject = f"The query {names[0]} publishes"
     if len(names) > 1:
-        subject = f"The queries {_words.join_names(names)} count"
-    sentence = f"{subject} with noise how much limits and bounds take away, in all groups together."
+        subject = f"The queries {_words.join_names(names)} publish"
+    sentence = (
+        f"{subject} noisy counts of the persons, rows and values that limits or bounds leave out, "
+        "in all groups together."
+    )
     if rest:
         units = "rows" if counting[0].by_row else "persons"
-        sentence = f"{subject} with noise how many {units} are in no group."
+        sentence = f"{subject} the noisy number of {units} in no group."
     return [sentence, *dict.fromkeys(text for layout in counting for text in layout.clipped)]
 
 
@@ -179,8 +182,8 @@ def describe_detection(plan: Plan) -> list[str]:
     """Sentences on how much limits and bounds must leave out before noisy counts can reveal it."""
     errors = [error for part in plan.noisy_parts if part.layout.clipped for error in part.errors]
     sentences = [
-        f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %). A "
-        "smaller count can't be distinguished from 0."
+        f"With probability 95 %, {error.statistic} is off by at most "
+        f"{_words.number(error.half_width_95)}. A smaller count can't be distinguished from 0."
         for error in errors
     ]
     if sentences:
@@ -206,8 +209,9 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     ]
     if texts:
         sentences.append(
-            "Keys are compared letter by letter: with other capitals or spaces, or another format "
-            f"of a date, a row is in no group. See {_words.join_names([*dict.fromkeys(texts)])}."
+            "Keys are compared letter by letter. A row whose key has other capitals, other "
+            "spaces or another format of a date is in no group. See "
+            f"{_words.join_names([*dict.fromkeys(texts)])}."
         )
     return [*sentences, *describe_counts(layouts, rest=True)]
 
@@ -298,20 +302,20 @@ PURE_NOTE = (
     "With delta = 0 privacy losses add up, so that each draw of noise has its share of epsilon."
 )
 SPLIT_NOTE = (
-    "A joint proof for all draws of noise gave no less noise, so that each draw has its "
-    "share of the budget."
+    "A joint proof for all draws of noise would not allow less noise, so each draw spends its "
+    "own share of the budget."
 )
 JOINT_NOTE = (
     "All queries together meet the budget, by tight composition. Each query has less noise than "
     "it would have with its share of the budget alone."
 )
 RHO_NOTE = (
-    "All noise is Gaussian. The rho of all draws add up, and epsilon follows at the stated delta "
-    "from one Gaussian of the same rho: it is the exact value, not the bound for any rho-zCDP."
+    "All noise is Gaussian. The rho of all draws add up. At the stated delta, epsilon is the exact "
+    "value for one Gaussian draw of the total rho, not the larger bound for any zCDP."
 )
 ROUNDING_NOTE = (
-    "Values are rounded a little before they are summed. Intervals don't allow for this: with "
-    "{rows:,} or more rows of the same value in a cell, the rounding may exceed 1 % of the ±."
+    "Values are rounded a little before they are summed. Intervals leave this rounding out: in a "
+    "cell with {rows:,} or more rows of the same value, it may exceed 1 % of the ±."
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
@@ -322,7 +326,7 @@ SIZES_NOTE = (
     "The errors of {kinds} depend on the number of values in a group, which isn't public. So the "
     "plan shows the errors for assumed numbers of values."
 )
-UNIT_NOTE = "Rows are left out if their unit is missing, because they name no person."
+UNIT_NOTE = "Rows without a unit are left out, because they don't say which person they belong to."
 
 
 def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:

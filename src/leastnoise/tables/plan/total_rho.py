@@ -44,7 +44,9 @@ def _scale(offer: Offer, rho: Fraction, *, neighbours: Neighbours) -> Offer:
     draws = [(name, claim) for name, claim in offer.claims if isinstance(claim, Certificate)]
     if len(draws) < len(offer.claims) or not is_gaussian([claim.releases for _, claim in draws]):
         names = _words.join_names([name for name, _ in offer.claims])
-        raise Refused(f"The noise of {names} isn't Gaussian, so that it has no exact rho.")
+        raise Refused(
+            f"A budget in rho needs Gaussian noise, but the noise of {names} isn't Gaussian."
+        )
     spent = gaussian_square([claim.releases for _, claim in draws], inner=False) / 2
     factor = float_at_least(root_above(spent / rho))
     claims = list[tuple[str, Certificate]]()

@@ -132,8 +132,9 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
     releases = [_verify(folder) for folder in folders]
     if Seal.read(folders[0]).files == Seal.read(folders[1]).files:
         raise Refused(
-            "Both directories hold the same files, so that they are one release with one draw of "
-            "noise. If they are two releases with equal numbers, each difference is 0."
+            "Both directories hold the same files, so they are one release with one draw of "
+            "noise. If the directories hold two releases with equal numbers, each difference is "
+            "0."
         )
     plans = [{query.name: query for query in release.plan.by_query} for release in releases]
     for name in sorted(plans[0].keys() ^ plans[1].keys()):

@@ -153,9 +153,10 @@ def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
                 spec = plan_with_bounds(spec_layout, plan, known).spec
             except Refused as refused:
                 ends = [f"[{float(a):g}, {float(b):g}] of {x}" for x, (a, b) in known.items()]
-                why = f"{refused} The bounds that are found may be {_words.join_names(ends)}: "
-                raise Refused(f"{why}choose other candidates.") from None
+                why = f"{refused} The release may find the bounds {_words.join_names(ends)}. "
+                raise Refused(f"{why}Choose other candidates.") from None
             if spec_file.loads(spec_file.dumps(spec)) != spec:
                 raise InvalidInput(
-                    "The bounds that are found would not read back unchanged. Nothing was spent."
+                    "A spec with the bounds that were found can't be stored exactly. Nothing was "
+                    "spent."
                 )

@@ -56,9 +56,9 @@ def fit_plans(
         whole = Preregistered(budget=budget, releases=zip(certificates, counts, strict=True))
         if whole.composes_by_sums and delta_sum > budget.delta:  # no ε can help
             raise Refused(
-                f"The deltas of these releases add up to {decimal_text(delta_sum)}, which is more "
-                f"than {decimal_text(budget.delta)}. They have to add up, since a release has "
-                "groups that nobody listed, or quantiles. Give the specs less delta."
+                f"The deltas of these releases add up to {decimal_text(delta_sum)}, which is "
+                f"more than {decimal_text(budget.delta)}. They have to add up, since a release "
+                "has groups that nobody listed, or quantiles. Give the specs a smaller delta."
             )
         try:
             whole.prove()
@@ -71,5 +71,7 @@ def fit_plans(
 
     Bisection().around(exceeds, 0, fails=-most, most=most)
     if not met:
-        raise Refused("No epsilon makes these releases meet the budget. Give the specs less delta.")
+        raise Refused(
+            "No epsilon makes these releases meet the budget. Give the specs a smaller delta."
+        )
     return met[max(met)]

@@ -51,7 +51,9 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     if `path` appeared meanwhile.
     """
     if "\0" in str(path):
-        raise InvalidInput("The output path holds a NUL. Nothing was spent.")
+        raise InvalidInput(
+            "The output path contains a null character. Give another path. Nothing was spent."
+        )
     if path.name in {"", ".."}:
         raise InvalidInput(
             f"Expected an output path that ends in the name of a new directory, got {path}. "
@@ -74,8 +76,8 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
             yield working
             if os.getpid() != owner:
                 raise InvalidInput(
-                    "The process that began this release must also publish it; a copy made by "
-                    "os.fork can't. Run the whole release in one process."
+                    "A release can be published only by the process that began the release, not by "
+                    "a copy of the process (os.fork). Run the whole release in one process."
                 )
             with report_write_errors(path):
                 _publish(working, path)
@@ -94,8 +96,8 @@ def _check_ledger_names(path: Path, ledger: Path) -> None:
         # compared without case, since some file systems ignore it
         if str(folder).casefold() in taken:
             raise InvalidInput(
-                f"The ledger {ledger} needs the name {folder.name}, which is part of the output "
-                f"path {path}. Choose another output path. Nothing was spent."
+                f"The ledger {ledger} needs a file named {folder.name}, but this name is part of "
+                f"the output path {path}. Choose another output path. Nothing was spent."
             )
 
 
@@ -107,7 +109,7 @@ def report_write_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InvalidInput(f"{path} can't be written: {error.strerror}.") from None
     except duckdb.Error:  # raised by writing Parquet
-        raise InvalidInput(f"{path} can't be written: is the disk full?") from None
+        raise InvalidInput(f"{path} can't be written. Check if the disk is full.") from None
 
 
 def sync_files(folder: Path) -> None:

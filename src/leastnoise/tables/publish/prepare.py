@@ -67,9 +67,14 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
         PlanCertificate.from_json(output.read_text(folder, output.CERTIFICATE))
         stored = spec_file.loads(output.read_text(folder, output.SPEC))
     except (CertificateRejected, SourceError) as error:
-        raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
+        raise InvalidInput(
+            f"The release would fail its own verification: {error} Nothing was spent."
+        ) from error
     if stored != spec or [*map(_group_columns, stored.query)] != [*map(_group_columns, spec.query)]:
-        raise InvalidInput("The spec would not read back unchanged. Nothing was spent.")
+        raise InvalidInput(
+            "The spec can't be stored, because the stored file would be read as another spec. "
+            "Nothing was spent."
+        )
 
 
 def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
@@ -110,10 +115,10 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
     except SourceError as error:
         raise InvalidInput(
             f"The queries can't be run: {error} Nothing was spent. If nothing is wrong with the "
-            f"source, a query {large}: split it."
+            f"source, a query {large}. Split that query."
         ) from None
     except RecursionError:
-        raise InvalidInput(f"A query {large}. Split it. Nothing was spent.") from None
+        raise InvalidInput(f"A query {large}. Split that query. Nothing was spent.") from None
 
 
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
@@ -144,7 +149,9 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
         longest = [_make_longest(zeros[query.name], query.layouts) for query in plan.by_query]
         write_tables(reserve, plan, longest)
     except CertificateRejected as error:
-        raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
+        raise InvalidInput(
+            f"The release would fail its own verification: {error} Nothing was spent."
+        ) from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
     files = Seal.of(reserve, entry=None).files | {name: sha256_of(folder / name) for name in texts}
     release_number = None if spec.series is None else spec.series.releases
@@ -280,8 +287,8 @@ class Standing:
         except CertificateRejected as error:
             raise Refused(
                 f"The series {self.series.name!r} was charged for another spec. {error} Undo the "
-                "changes, or begin another series by another name in [series]. Nothing was read, "
-                "charged or drawn."
+                "changes of the spec, or begin another series with another name in [series]. "
+                "Nothing was read, charged or drawn."
             ) from None
 
     def _check_same_rows(self, begun: ChargedSeries) -> None:

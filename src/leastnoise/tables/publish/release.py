@@ -436,7 +436,7 @@ class Release:
         standing = self.standing()
         if standing is None or not self._keeps_totals:
             raise Refused(
-                "The spec has no series with running totals: there is nothing to restart."
+                "The spec has no series with running totals, so there is nothing to restart."
             )
         label = prepare.choose_label(self._spec, label)
         return running_totals.restart(self._layout, self._folder, standing, label=label)

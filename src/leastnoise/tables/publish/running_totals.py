@@ -125,8 +125,8 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
         return Step(number=state.position, first=state.first, state=state, finish=True)
     if not state.published and not _is_of(last, state):
         raise Refused(
-            f"{last} is in the way: release {state.position:,} was drawn, and its folder is still "
-            f"to be written. Move {last} away. {_NOTHING}"
+            f"{last} is in the way of the folder of release {state.position:,}, whose noise was "
+            f"drawn. Move {last} away. {_NOTHING}"
         )
     standing.check_left()
     if newest > state.position:
@@ -155,8 +155,8 @@ def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
     """Raise Refused for a series that was charged without running totals."""
     if begun.tag is None:
         raise Refused(
-            f"The series {standing.series.name!r} began without totals = true. Leave that out, or "
-            f"begin another series by another name in [series]. {_NOTHING}"
+            f"The series {standing.series.name!r} began without totals = true. Leave out totals, "
+            f"or begin a series with another name in [series]. {_NOTHING}"
         )
 
 
@@ -176,8 +176,8 @@ def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) 
     """
     if state.plan != plan_digest(spec, begun.certificate):
         raise Refused(
-            f"The state file {file.path} is of another plan. Cells, limits, filters, the tree and "
-            f"epsilon stay as they are to the end of a series: undo the change. {_NOTHING}"
+            f"The state file {file.path} is of another plan. Within a series, the cells, limits, "
+            f"filters, tree and epsilon must stay the same: undo the change. {_NOTHING}"
         )
     if state.position > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the state file {file.path}"))
@@ -306,7 +306,8 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
     spec, begun = spec_layout.spec, standing.begun
     if begun is None:
         raise Refused(
-            f"The series {standing.series.name!r} hasn't begun, so it can't be restarted."
+            f"The series {standing.series.name!r} hasn't begun, so the series can't be restarted. "
+            "Publish its first release."
         )
     _check_has_totals(begun, standing)
     standing.check_left()
@@ -316,10 +317,14 @@ def restart(spec_layout: SpecLayout, folder: Path, standing: Standing, *, label:
             state = file.read()
         except InvalidInput as error:  # the file may be of any kind, such as a ledger
             raise Refused(
-                f"{error} Move it away, and restart again: no other file is overwritten."
+                f"{error} Move that file away, and restart again. A restart overwrites only a "
+                "state "
+                "file."
             ) from None
         if _is_newest(spec, state, begun, file):
-            raise Refused(f"The state file {file.path} is good. Go on: leastnoise release SPEC.")
+            raise Refused(
+                f"The state file {file.path} is good. Continue with leastnoise release SPEC."
+            )
     newest = _newest_folder(path)
     if newest > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the folder {newest} in {path}"))
@@ -344,7 +349,10 @@ def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
     counts = {label: counts for label, (counts, _) in numbers_of(plan, folder).items()}
     plan_hash = plan_digest(plan.spec, plan.certificate)
     if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:
-        raise CertificateRejected("The digest of the release doesn't follow from its counts.")
+        raise CertificateRejected(
+            "The checksum (digest) of the running totals in {RECORD} doesn't fit the counts of the "
+            "release."
+        )
 
 
 def numbers_of(plan: Plan, folder: Path) -> dict[str, tuple[list[int], list[int]]]:

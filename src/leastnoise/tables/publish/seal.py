@@ -132,7 +132,7 @@ class Seal:
         for name in names:
             if sha256_of(folder / name) != self.files[name]:
                 raise CertificateRejected(
-                    f"{name} was changed after the release: its SHA-256 differs."
+                    f"{name} was changed after the release: its checksum (SHA-256) differs."
                 )
 
 
@@ -150,7 +150,9 @@ def private_key(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(text, password=None)
     except TypeError:
-        raise InvalidInput(f"{path} needs a password: give a key without a password.") from None
+        raise InvalidInput(
+            f"The key in {path} needs a password. Give a key without a password."
+        ) from None
     except (ValueError, UnsupportedAlgorithm):
         raise InvalidInput(f"{path} has no private key in PEM format. {_MAKE_ONE}") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
@@ -179,7 +181,7 @@ def check_signature(folder: Path, key: Ed25519PublicKey) -> None:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
 
     if not is_signed(folder):
-        raise CertificateRejected(f"The release isn't signed: it has no {SIGNATURE}.")
+        raise CertificateRejected(f"The release isn't signed: the file {SIGNATURE} is missing.")
     try:
         text = _files.read_bytes(folder / RECORD, most=_files.LARGEST_CERTIFICATE, links=False)
         signature = _files.read_text(folder / SIGNATURE, most=200, links=False)
@@ -187,7 +189,9 @@ def check_signature(folder: Path, key: Ed25519PublicKey) -> None:
     except SourceError as error:
         raise CertificateRejected(str(error)) from None
     except (InvalidSignature, ValueError):
-        raise CertificateRejected(f"{SIGNATURE} is not the signature of this key.") from None
+        raise CertificateRejected(
+            f"The signature in {SIGNATURE} was not made with this key."
+        ) from None
 
 
 def find_other_files(folder: Path, sealed: Seal) -> tuple[str, ...]:

@@ -81,7 +81,10 @@ def standardise_rates(
     probability = 1 - _OUTSIDE / len(factors)
     ends = ratio.accept(ingredients, both, probability=probability)
     if ends is None:
-        raise Refused(f"The joint law of the noise in {query} isn't known here.")
+        raise Refused(
+            f"The rates of {query} can't be weighted, because the joint distribution of its noise "
+            "isn't known."
+        )
     value, std = (numbers[f"{ratio.label}{suffix}"] for suffix in SUFFIXES[:2])
     low, high = np.minimum(ends[0], value), np.maximum(ends[1], value)
     shape = [grouped.cells for grouped in part.layout.axes]
@@ -119,14 +122,21 @@ def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Rati
             name="query",
             value=query,
             expected="a query with one ratio",
-            hint=f"It has {len(ratios)}. Ask for ratio(sum(case), count), say.",
+            hint=f"The query has {len(ratios)} ratios. Ask for one ratio, such as "
+            "ratio(sum(case), count).",
         )
     part, ratio, ingredients = ratios[0]
     layout = part.layout
     if layout.decides is not None or layout.listed_cells is None or layout.conditions:
-        raise Refused(f"Expected listed groups in {query}, all of them published.")
+        raise Refused(
+            f"The rates of {query} can be weighted only if the spec lists its groups, and all "
+            "groups are published."
+        )
     if layout.clamp or layout.multiple or layout.projected or not part.has_coordinates:
-        raise Refused(f"The numbers of {query} are rounded, clamped or made to add up.")
+        raise Refused(
+            f"The rates of {query} can't be weighted, because its numbers are rounded, clamped or "
+            "made to add up."
+        )
     return part, ratio, ingredients
 
 

@@ -133,10 +133,15 @@ def try_limits(
     for value in values:
         spec_layout = spec_file.lay_out(_change_limit(raw, name, value), folder=spec.parent)
         for column in found_bounds.columns_by_query(spec_layout.spec).values():
-            why = "are found anew by each release, and decide its errors. Give bounds to compare."
-            raise Refused(f"columns.{column}.bounds {why}")
+            raise Refused(
+                f"The release finds columns.{column}.bounds itself each time, so limits can't be "
+                "compared. Give these bounds in the spec."
+            )
         for key, _ in found_limits.list_finders(spec_layout.spec):
-            raise Refused(f"{key} is found anew by each release. Give a number to compare.")
+            raise Refused(
+                f"The release finds {key} itself each time, so other limits can't be compared. "
+                f"Give {key} a number in the spec."
+            )
         progress(f"Planning with {name} = {value}")
         plans[value] = least_epsilon.find_plan(spec_layout, None)
     first = next(iter(plans.values()))[0].spec
@@ -144,7 +149,10 @@ def try_limits(
     try:
         whole = spec_file.lay_out(_remove_limits(raw, first, spec.parent), folder=spec.parent)
     except SpecError:
-        raise Refused("The spec is invalid with bounds that hold all values of the file.") from None
+        raise Refused(
+            "The limits can't be compared, because the spec doesn't allow bounds that contain all "
+            "values of the file."
+        ) from None
     answers = list_answers(whole)
     shared = {label for answer in answers if answer.shares_draws for label in answer.labels}
     truths = {
@@ -164,8 +172,9 @@ def try_limits(
     ]
     if not trials:
         raise Refused(
-            "No statistic of the spec can be compared. These never can: groups that nobody listed, "
-            "margins, levels, cumulative counts, conditions, quantiles and selected groups."
+            "The spec has no statistic whose errors can be compared. These never can be: groups "
+            "that nobody listed, margins, levels, cumulative counts, conditions, quantiles and "
+            "selected groups."
         )
     not_compared = tuple(_list_uncompared(trials, *plans[values[0]]))
     return Trials(trials=tuple(_mark_least(trials)), not_compared=not_compared)

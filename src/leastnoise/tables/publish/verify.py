@@ -126,7 +126,9 @@ def verify_directory(
     if sealed.link is not None and sealed.release_number is not None:
         number, first = sealed.release_number, sealed.link.first
         if first > number:
-            raise CertificateRejected(f"{seal.RECORD}: its totals begin later, at release {first}.")
+            raise CertificateRejected(
+                f"{seal.RECORD} states totals that begin only at release {first}, which is later."
+            )
         spec_layout = spec_layout.at_release(number, first=first)
     plan = _rebuild_plan(folder, spec_layout, certificate)
     delta = certificate.verify()
@@ -181,11 +183,13 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
     """Raise CertificateRejected if seal and spec disagree about a ledger or a series."""
     release_number = sealed.release_number
     if (spec.privacy.ledger is None) != (sealed.entry is None):
-        raise CertificateRejected(f"Either {seal.RECORD} or the spec names a ledger, but not both.")
+        raise CertificateRejected(
+            f"One of {seal.RECORD} and the spec names a ledger, but the other doesn't."
+        )
     if (spec.series is None) != (release_number is None):
         raise CertificateRejected(
-            f"Either {seal.RECORD} or the spec says that the release is part of a series, but not "
-            "both."
+            f"One of {seal.RECORD} and the spec says that the release is part of a series, but "
+            "the other doesn't."
         )
     series = spec.series
     if (series is not None and series.totals) != (sealed.link is not None):
@@ -196,7 +200,7 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
         )
     if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
-            f"{seal.RECORD} names release {release_number:,}, but the series has "
+            f"{seal.RECORD} names release {release_number:,}, but the series has only "
             f"{series.releases:,}."
         )
 
@@ -211,7 +215,9 @@ def _find_account(
     spec.
     """
     if sealed.entry is None:
-        raise CertificateRejected("The release states that no ledger was charged for it.")
+        raise CertificateRejected(
+            "The release states that it was charged to no ledger, so no ledger can be checked."
+        )
     position = None
     if spec.series is not None and sealed.release_number is not None:
         position = Place(
@@ -242,7 +248,7 @@ def _read_spec(folder: Path) -> SpecLayout:
     try:
         return spec_file.lay_out(spec_file.parse_toml(text))
     except InvalidInput as error:
-        raise CertificateRejected(f"{output.SPEC} is not a spec. {error}") from None
+        raise CertificateRejected(f"{output.SPEC} is not a valid spec. {error}") from None
 
 
 def _read_certificate(folder: Path) -> PlanCertificate:
@@ -253,7 +259,7 @@ def _read_certificate(folder: Path) -> PlanCertificate:
         raise
     except ValueError:  # int() raises an error for thousands of digits
         raise CertificateRejected(
-            f"{output.CERTIFICATE} holds a number that is too long."
+            f"{output.CERTIFICATE} has a number with too many digits."
         ) from None
 
 
@@ -274,7 +280,9 @@ def _rebuild_plan(folder: Path, spec_layout: SpecLayout, certificate: PlanCertif
     except InvalidInput as error:
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable. {error}") from None
     if not _are_alike(stored, wanted):
-        raise CertificateRejected(f"{output.PLAN} differs from the plan that is certified.")
+        raise CertificateRejected(
+            f"{output.PLAN} differs from the plan that follows from the spec and the certificate."
+        )
     return plan
 
 

@@ -78,7 +78,7 @@ def verify_folders(
         except CertificateRejected as error:
             raise CertificateRejected(f"{folder.name}: {error}") from None
         if release.link is None or release.release_number != int(folder.name):
-            why = "is no release of a series with running totals, or of another number"
+            why = "doesn't hold the release of that number in a series with running totals"
             raise CertificateRejected(f"The folder {folder.name} {why}.")
         releases.append(release)
     numbers = [
@@ -133,7 +133,9 @@ def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
             if isinstance(answered, OverTime)
         ]
     except (NotApplicable, InvalidArgument) as error:
-        raise Refused(f"No 95 % interval is known for this sum. {error}") from None
+        raise Refused(
+            f"The 95 % interval of the sum of these releases can't be computed. {error}"
+        ) from None
 
 
 def _add(numbers: Sequence[Numbers], label: str) -> list[int]:
@@ -146,7 +148,9 @@ def _check_start(release: VerifiedRelease) -> None:
     link = release.link
     if link is not None and release.release_number != link.first:
         why = f"The first folder is of release {release.release_number}, but its totals begin with"
-        raise CertificateRejected(f"{why} release {link.first}: folders are missing.")
+        raise CertificateRejected(
+            f"{why} release {link.first}. So folders of earlier releases are missing."
+        )
 
 
 def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
@@ -154,21 +158,25 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
     first, second = before.release_number or 0, after.release_number or 0
     where = f"Releases {first:,} and {second:,}"
     if before.link is None or after.link is None:
-        raise CertificateRejected(f"{where} are of no series with running totals.")
+        raise CertificateRejected(f"{where} don't belong to a series with running totals.")
     if before.certificate != after.certificate:
         raise CertificateRejected(f"{where} have different certificates.")
     if _plan_of(before) != _plan_of(after):
         raise CertificateRejected(f"{where} have different plans.")
     restarted = after.link.first == second
     if second == first:
-        raise CertificateRejected(f"Release {first:,} has two folders.")
+        raise CertificateRejected(f"Two folders hold release {first:,}. Move one of them away.")
     if second != first + 1 and not restarted:
-        raise CertificateRejected(f"{where} follow each other, but releases between are missing.")
+        raise CertificateRejected(
+            f"The folders of all releases between release {first:,} and release {second:,} are "
+            "missing."
+        )
     if not restarted and after.link.first != before.link.first:
         raise CertificateRejected(f"{where} have totals that begin with different releases.")
     if second == first + 1 and after.link.before != before.link.digest:
         raise CertificateRejected(
-            f"{where} don't follow each other: one of them was replaced, or is another version."
+            f"Release {second:,} doesn't continue release {first:,}: one of the two folders was "
+            "replaced, or has another version of the release."
         )
 
 
@@ -177,8 +185,11 @@ def _check_totals(after: VerifiedRelease, before: Numbers, numbers: Numbers) -> 
     for label, (counts, totals) in numbers.items():
         added = [total + count for total, count in zip(before[label][1], counts, strict=True)]
         if added != totals:
-            why = f"The totals of {label!r} in release {after.release_number:,} aren't the totals"
-            raise CertificateRejected(f"{why} before plus its counts.")
+            why = (
+                f"In release {after.release_number:,}, the totals of {label!r} aren't the previous "
+                "totals"
+            )
+            raise CertificateRejected(f"{why} plus the counts.")
 
 
 def _plan_of(release: VerifiedRelease) -> str:

@@ -28,6 +28,7 @@ _MEANINGS = {
     "_high": " (95 % to)",
     "_rows_95": " (largest error in rows with 95 %)",
 }
+_LEFT_OUT = {"count_over_limits": "count over the limits", "count_in_no_group": "count in no group"}
 _ENDS = {"_from": " from", "_to": " to"}
 
 
@@ -68,9 +69,11 @@ def headers_of(parts: Sequence[TableShape], spec: Spec) -> list[str]:
 def in_words(asked: AnyStatistic, spec: Spec) -> str:
     """A statistic's name for readers; a count without a column names the counted unit."""
     if asked.label == "count_units":
-        return f"count, each {spec.privacy.person} once"
+        return f"count (each {spec.privacy.person} once)"
     if asked.label == "count" and not spec.privacy.by_row:
         return "count of rows"
+    if asked.label in _LEFT_OUT:
+        return _LEFT_OUT[asked.label]
     columns = {part.column: part.column for part in asked.parts if part.column}
     return asked.in_words(columns | spec.labels)
 
@@ -83,7 +86,10 @@ def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
 def describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
     """A sentence that lists a table's statistics and keys."""
     layout = parts[0]
-    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
+    what = (
+        ", ".join(in_words(asked, spec) for asked in statistics_of(parts))
+        or "the keys, without numbers"
+    )
     what = what[0].upper() + what[1:]
     if layout.since is not None:
         what += f" since release {layout.since:,}"

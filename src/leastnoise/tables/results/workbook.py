@@ -228,8 +228,8 @@ def _write_cell(
         failed = sheet.write_number(row, column, value, number)
     if failed:
         raise InvalidInput(
-            f"A workbook can't hold the table: a cell has at most {_LONGEST_CELL:,} characters, "
-            'and a sheet 16,384 columns. Use another format, such as format = "csv".'
+            f"The table doesn't fit into a workbook, where a cell has at most {_LONGEST_CELL:,} "
+            'characters and a sheet 16,384 columns. Use another format, such as format = "csv".'
         )
 
 

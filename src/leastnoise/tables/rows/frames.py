@@ -55,7 +55,7 @@ def frame_of(source: object) -> Frame | SparkRows | None:
     try:
         known = nw.from_native(native, pass_through=True)
     except nw.exceptions.NarwhalsError:
-        raise SourceError("The frame has columns of the same name. Rename them.") from None
+        raise SourceError("The frame has several columns of the same name. Rename them.") from None
     if isinstance(known, nw.DataFrame):
         # names of pandas columns may be numbers
         _check_names([str(name) for name in known.columns])
@@ -85,7 +85,10 @@ def _resolve_names(frame: nw.LazyFrame[Any]) -> list[str]:
     try:
         return frame.collect_schema().names()
     except Exception:  # noqa: BLE001  # a query's error quotes its constants
-        raise SourceError("The frame's query has no schema: it can't be resolved.") from None
+        raise SourceError(
+            "The columns of the frame can't be determined, because its query fails. Run its "
+            "collect_schema() to see why."
+        ) from None
 
 
 def _check_names(names: Collection[str]) -> None:
@@ -94,7 +97,7 @@ def _check_names(names: Collection[str]) -> None:
     for name in names:
         if name.casefold() in seen:
             why = f"has another column whose name equals {name!r} except for capitals"
-            raise SourceError(f"The frame {why}. Rename one of them.")
+            raise SourceError(f"The frame {why}. Rename one of the columns.")
         seen.add(name.casefold())
 
 
@@ -167,7 +170,10 @@ class Frame(Input):
         except SourceError:
             raise
         except Exception:  # noqa: BLE001  # errors of the frame's library may quote data
-            raise SourceError("The frame's schema can't be read.") from None
+            raise SourceError(
+                "The names or types of the frame's columns can't be read. Convert the frame to "
+                "another library, such as Polars."
+            ) from None
         kinds = _kinds_of(connection, self._schema) or [
             (
                 _kinds_of(connection, arrow_values.empty_column(field))
@@ -231,7 +237,9 @@ class Frame(Input):
         with suppress(TypeError):
             begun = begun or self._stream in _BEGUN
         if begun:
-            raise SourceError("The frame is a stream that was read already. Create it again.")
+            raise SourceError(
+                "The frame is a stream that was read already. Create the frame again."
+            )
 
     def _begin(self) -> None:
         if self._stream is not None:

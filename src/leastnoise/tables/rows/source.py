@@ -235,10 +235,12 @@ def find_rows(
     if named == IN_MEMORY:
         if frame is None:
             why = "was a frame in memory, which a file can't hold"
-            raise SourceError(f"The source of this spec {why}. Give the frame in Python.")
+            raise SourceError(
+                f"The source of this spec {why}. Give the frame to the release in Python."
+            )
         if engine is not None and is_spark(engine) == isinstance(frame, Input):
             reads = "only Spark frames" if is_spark(engine) else "no Spark frames"
-            raise SpecError([("data.engine", f"{engine!r} reads {reads}. Leave it out.")])
+            raise SpecError([("data.engine", f"{engine!r} reads {reads}. Leave out data.engine.")])
         return frame
     if is_spark(engine):
         from leastnoise.tables.rows.spark.engine import find_spark_rows  # noqa: PLC0415  # of an extra

@@ -67,13 +67,23 @@ class Grid(Section):
         if self.first >= self.last:
             raise ValueError("Expected from below to, such as { from = 0, to = 100, step = 1 }.")
         if (self.step is None) == (self.number is None):
-            raise ValueError("Expected either step or number.")
+            raise ValueError(
+                "Expected exactly one of step (distance between candidates) and number (how many "
+                "candidates)."
+            )
         if self.scale == "log" and (self.number is None or self.first <= 0):
-            raise ValueError('With scale = "log", expected number instead of step, and from > 0.')
+            raise ValueError(
+                'With scale = "log", give number in place of step, and a value of from above 0.'
+            )
         if self.step is not None and (self.last - self.first) % self.step:
-            raise ValueError("Expected `to` to be a whole number of steps above `from`.")
+            raise ValueError(
+                "Expected the distance from `from` to `to` to be a multiple of `step`."
+            )
         if self.count > MOST_CANDIDATES:
-            raise ValueError(f"Expected at most {MOST_CANDIDATES:,} candidates.")
+            raise ValueError(
+                f"Expected at most {MOST_CANDIDATES:,} candidates. Give a larger step or a "
+                "smaller number."
+            )
         check_candidates(self.values)
         return self
 
@@ -106,7 +116,8 @@ class Grid(Section):
             whole = (exactly * arb(10) ** places + arb(0.5)).floor().unique_fmpz()
         if whole is None or digits is None:
             raise ValueError(
-                "A candidate can't be rounded to six digits. Choose another `number` of candidates."
+                "One of the candidates can't be rounded to six digits. Choose another `number`, "
+                "the number of candidates."
             )
         return int(whole) * Fraction(10) ** -places
 
@@ -120,12 +131,13 @@ def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     if not 2 <= len(values) <= MOST_CANDIDATES:
         raise ValueError(f"Expected 2 to {MOST_CANDIDATES:,} candidates, got {len(values):,}.")
     if max(map(abs, values)) >= _LARGEST:
-        raise ValueError("Expected candidates below 2^1000.")
+        raise ValueError("Expected candidates between -2^1000 and 2^1000.")
     for left, right in pairwise(values):
         if float(left) >= float(right):
             raise ValueError(
                 f"Expected increasing candidates, got {decimal_text(right)[:40]} after "
-                f"{decimal_text(left)[:40]}. Candidates must differ as float64, too."
+                f"{decimal_text(left)[:40]}. Candidates must still differ after rounding to "
+                "about 16 digits (float64)."
             )
     return values
 

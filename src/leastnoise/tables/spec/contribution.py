@@ -18,14 +18,14 @@ MOST_CANDIDATES = 12
 def _read_find(value: object) -> bool:
     """Check the key `find`, whose only value is `true`; raise ValueError for any other value."""
     if value is not True:
-        raise ValueError("Expected find = true, or a number instead.")
+        raise ValueError("Expected find = true. Write a known limit as a number.")
     return True
 
 
 def _check_candidates(values: tuple[int, ...]) -> tuple[int, ...]:
     """Return the candidates; raise ValueError unless they increase."""
     if any(low >= high for low, high in pairwise(values)):
-        raise ValueError("Expected increasing numbers.")
+        raise ValueError("Expected numbers in increasing order, without equal numbers.")
     return values
 
 

@@ -125,8 +125,8 @@ def _ratio(inside: str, text: str) -> Ratio:
             ratios.append(Ratio(above=above, below=below))
     if not ratios:
         raise ValueError(
-            f"Expected {_RATIO}, or count or count(column) in place of the second, "
-            f"got {text[:80]!r}."
+            f"Expected {_RATIO}, where count or count(column) may replace the second sum, got "
+            f"{text[:80]!r}."
         )
     if len(ratios) > 1:
         raise ValueError(

@@ -405,12 +405,19 @@ class CountOutside(ClippingCount):
     of_values: ClassVar[bool] = True
     column_types = SUMMED_COLUMN
 
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """The label, or a count of values of the column's label."""
+        name = labels.get(self.column)
+        return self.label if name is None else f"count of {name} outside the bounds"
+
     def counts_in_words(self, spec: Spec, query: Query) -> str:
         """A sentence that names the bounds."""
         del query
         low, high = map(decimal_text, bounds_of(spec, self.column))
         known = not spec.columns[self.column].is_open
-        outside = f"below {low} or above {high}" if known else "outside the bounds that are found"
+        outside = (
+            f"below {low} or above {high}" if known else "outside the bounds that the release finds"
+        )
         return f"{self.label} counts values {outside}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:

@@ -33,7 +33,8 @@ def _arrow() -> Any:
         import pyarrow.compute  # noqa: PLC0415  # of an extra
     except ImportError:
         raise SourceError(
-            "The frame's values can't be checked without pyarrow: pip install pyarrow."
+            "The values of the frame can't be checked without the package pyarrow. Install it with "
+            "pip install pyarrow."
         ) from None
     return pa
 

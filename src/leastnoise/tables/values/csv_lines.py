@@ -122,7 +122,9 @@ def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
         with compression.open_decompressed(path) as file:
             start = file.read(MAX_LINE + 1)
     except OSError:
-        raise SourceError(f"The header of {path.name} can't be read.") from None
+        raise SourceError(
+            f"The header line of {path.name} can't be read, because the file may be damaged."
+        ) from None
     if dialect.names:
         return [*dialect.names]
     first = re.split(rb"[\r\n]", start, maxsplit=1)[0]
@@ -132,13 +134,16 @@ def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
     first = first.removeprefix(_MARK)
     if not first:
         raise SourceError(
-            f"{path.name} has no header line: its first line is empty, or the whole file. If its "
-            "first line doesn't name the columns, give their names in data.header."
+            f"{path.name} has no header line: its first line or the whole file is empty. If the "
+            "file's first line doesn't name the columns, give the names in data.header."
         )
     header = _to_utf8(first, encoding)
     if header is None or len(first) > MAX_LINE:
         advice = "If it has another encoding, name that in data.encoding, or save it as UTF-8."
-        raise SourceError(f"The header of {path.name} is too long, or not {encoding}. {advice}")
+        raise SourceError(
+            f"The header line of {path.name} is too long, or not in the encoding {encoding}. "
+            f"{advice}"
+        )
     return split(header.decode("utf-8"), dialect.between)
 
 

@@ -46,7 +46,10 @@ def escape_pattern(path: Path) -> str:
     """
     text = path.absolute().as_posix()
     if "\\" in text and any(letter in text for letter in _MAGIC):
-        raise SourceError(f"{path.name} can't be read: its path has both \\ and one of {_MAGIC}.")
+        raise SourceError(
+            f"{path.name} can't be read: its path has both \\ and one of {_MAGIC}. Rename the file "
+            "or its folder."
+        )
     return "".join(f"[{letter}]" if letter in _MAGIC else letter for letter in text)
 
 
@@ -97,7 +100,7 @@ def read_columns(
     leaves = _top_columns([_Element(*element) for element in tree])
     if any(leaf.name.lower() == _NUMBER for leaf in leaves):
         why = "is DuckDB's own name for the numbers of rows"
-        raise SourceError(f"{path.name} has a column {_NUMBER!r}, which {why}. Rename it.")
+        raise SourceError(f"{path.name} has a column {_NUMBER!r}, which {why}. Rename the column.")
     return [
         (
             leaf.name,

@@ -18,7 +18,7 @@ _WAIT = 0.01  # seconds between two checks for a reader, or for the end
 def make_pipe(path: Path) -> None:
     """Create a named pipe that only this user can open; raises OSError if that is impossible."""
     if not hasattr(os, "mkfifo"):
-        raise OSError("This system has no named pipes.")
+        raise OSError("this system has no named pipes")
     os.mkfifo(path, 0o600)
 
 

@@ -64,7 +64,7 @@ def claim_folder(make: Callable[[], Path]) -> tuple[Path, int]:
             if _lock(descriptor, wait=True) and _is_at(path, descriptor):
                 return path, descriptor
             os.close(descriptor)
-    raise OSError("No temporary folder can be locked.")
+    raise OSError("No temporary folder can be locked. Set TMPDIR to a folder on a local disk.")
 
 
 def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> None:

@@ -236,7 +236,7 @@ def test_names_of_both_tables_are_taken() -> None:
     [
         ({"epsilon": "1e-5"}, "Give fewer edges or a larger epsilon"),
         ({"epsilon": 0, "delta": "1e-6"}, "epsilon > 0"),
-        ({"epsilon": 40}, "its noise is 0 as a float. Give a smaller epsilon"),
+        ({"epsilon": 40}, "the noise is so small that it is computed as 0. Give a smaller epsilon"),
     ],
 )
 def test_where_there_is_no_such_noise(privacy: dict[str, Any], text: str) -> None:

@@ -346,7 +346,7 @@ def test_names_and_persons_that_are_refused() -> None:
     two["query"].append(two["query"][0] | {"name": "people_Total", "margins": False})
     with pytest.raises(SpecError, match="used twice"):
         spec_file.lay_out(two)
-    with pytest.raises(SpecError, match="Beside count_units of persons"):
+    with pytest.raises(SpecError, match="can't have other statistics"):
         spec_file.lay_out(spec_of(unit="who", statistics=["count", "count_units"]))
     with pytest.raises(SpecError, match="several groups"):
         spec_file.lay_out(spec_of(unit="who", statistics=["count_units"]))

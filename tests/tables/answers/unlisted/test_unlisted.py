@@ -63,11 +63,11 @@ def test_with_three_groups_each_preference_names_the_other() -> None:
         (groups, accurate, "accuracy"),
         (accurate, groups, "groups"),
     ):
-        (trade,) = (in_word for in_word in chosen.in_words() if "Noise is chosen for" in in_word)
+        (trade,) = (in_word for in_word in chosen.in_words() if "The noise is chosen" in in_word)
         ratio = other.chosen.std / chosen.chosen.std
-        assert f'prefer = "{name}" would give {ratio:.3g} times the noise' in trade
+        assert f'prefer = "{name}", the noise would be {ratio:.3g} times as large' in trade
         assert f"(std {other.chosen.std:.4g} of the count)" in trade
-        assert f"a group of {other.chosen.half} in half of all cases" in trade
+        assert f"a group of {other.chosen.half} would be published in half of all cases" in trade
     assert preferred(contribution=limits) == groups
     assert "prefer" not in groups.to_record()
     assert accurate.to_record()["prefer"] == "accuracy"

@@ -116,7 +116,9 @@ class Plain:
         claim = expect_claim(claim, Certificate, why)
         layouts = shared_draws.find_layouts(queries, claim.sensitivity)
         if layouts is None:
-            raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
+            raise CertificateRejected(
+                f"{where}: the certificate's sensitivity doesn't follow from the spec."
+            )
         share = stated = budget_shares.share_budget(spec.budget, queries)
         if reading.certificate.rule == COMPOSED:
             # the claim's ε is the cost of its noise if released alone; its δ is the share

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.results.table import Table
 
 _CHOSEN = (
-    "A quantile{which} has no added noise and no interval of values. Its error is bounded in rows "
-    "only, because the distance between the values of two rows depends on the data."
+    "A quantile{which} has no added noise and no interval of values. The error of such a "
+    "quantile is bounded in rows only, because the distance between the values of two rows "
+    "depends on the data."
 )
 _MOST_PARTS = 4096
 """The largest number of parts of all candidates together, unless 2 for each are more.
@@ -60,7 +61,7 @@ class ByChance(QuantilePlan):
     beside_trees: bool = False
 
     chosen_by: ClassVar[str] = FLIP
-    how: ClassVar[str] = "permute-and-flip"
+    how: ClassVar[str] = "chosen by permute-and-flip"
 
     @staticmethod
     def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
@@ -76,7 +77,10 @@ class ByChance(QuantilePlan):
         )
         claim = expect_claim(claim, QuantileCertificate, why)
         if claim != cls.find(layout, asked.share, releases):
-            raise CertificateRejected("The quantiles are not chosen as the spec implies.")
+            raise CertificateRejected(
+                "Query {layout.label!r}: in the certificate, the quantiles are not chosen as the "
+                "spec requires."
+            )
         whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
         return cls(layout=layout, budget=whole, certificate=claim, beside_trees=asked.beside_trees)
 
@@ -111,8 +115,9 @@ class ByChance(QuantilePlan):
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
         return (
             "No noise is added to a quantile: it is drawn at random from "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}, and those near the true "
-            f"quantile are the most likely. {rows} No interval of values exists."
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}, and the candidates near the "
+            f"true quantile are the most likely. {rows} There is no interval for the value of a "
+            "quantile."
         )
 
     def own_record(self) -> dict[str, Any]:

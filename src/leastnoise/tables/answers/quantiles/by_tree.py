@@ -58,22 +58,23 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 _COUNTED = (
-    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. Each "
-    "quantile by itself lies between its _low and its _high with probability 95 %. An interval "
-    "ends halfway to the next candidate, and is open (-inf, inf) beyond the first and the last."
+    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. Taken "
+    "alone, each true quantile lies between its columns _low and _high with probability 95 %. "
+    "Intervals end halfway between two candidates. An interval around the first candidate begins "
+    "at -inf, and an interval around the last candidate ends at inf."
 )
 TOTAL_NOTE = (
-    "If the query has no count, the total of a tree's counts decides which groups are published. "
-    "It counts the rows behind the quantiles, and is a column of the table. It costs no budget, "
-    "because it is part of the same draw."
+    "If the query has no count, the noisy number of rows behind the quantiles decides which "
+    "groups are published. This number of rows is a column of the table, and costs no budget: "
+    "the quantiles come from the same noisy counts."
 )
 _READ_OFF = (
     "The quantiles of {column} are computed from noisy counts of the rows at each candidate. The "
     "counts have whole-number noise on {tree}."
 )
 NEAREST = (
-    "A value counts at the nearest candidate: beyond the candidates, at the first or the last. An "
-    "infinite value counts as missing."
+    "A value counts at the nearest candidate: a value beyond all candidates counts at the first "
+    "or the last. An infinite value counts as missing."
 )
 _ADVICE = "Give fewer candidates or a larger epsilon"
 _DEEPEST = 4
@@ -92,7 +93,7 @@ class TreePlan(QuantilePlan):
     total_error: NoiseError | None
 
     chosen_by: ClassVar[str] = TREE
-    how: ClassVar[str] = "a tree of counts"
+    how: ClassVar[str] = "read from a tree of counts"
 
     def rows_off(self, index: int) -> float:
         """A bound, with probability 95 %, on the error in rows of the quantile at `index`.
@@ -113,8 +114,9 @@ class TreePlan(QuantilePlan):
         words = [NEAREST, _READ_OFF.format(column=column, tree=tree)]
         if (error := self.count_error) is not None:
             words.append(
-                f"{error.statistic} is the total of these counts: with probability 95 % it is off "
-                f"by at most {error.half_width_95:,.4g} (std {error.std:.4g})."
+                f"{error.statistic} is the total of these counts. With probability 95 %, "
+                f"{error.statistic} is off by at most {error.half_width_95:,.4g} (std "
+                f"{error.std:.4g})."
             )
         return words
 
@@ -129,12 +131,12 @@ class TreePlan(QuantilePlan):
         total = ""
         if error is not None:
             count = names.get(error.statistic, error.statistic)
-            total = f" Each {count} is the total of a group's counts."
+            total = f" In each group, the {count} is the sum of the noisy counts at all candidates."
         return (
-            f"Quantiles are read off noisy counts of the rows at each of "
+            "Quantiles are computed from noisy counts of the rows at each of "
             f"{self.layout.candidates.cells:,} {self._ends_on_page}. {rows} The ends of an "
-            "interval lie halfway between two candidates. Around the first candidate it begins at "
-            f"-inf, around the last it ends at inf.{total}"
+            "interval lie halfway between two candidates. An interval around the first candidate "
+            f"begins at -inf, and an interval around the last candidate ends at inf.{total}"
         )
 
     def own_record(self) -> dict[str, Any]:
@@ -259,8 +261,8 @@ class ByTreeAndThreshold(TreePlan):
         )
         if claim.coordinate is not None:
             raise CertificateRejected(
-                f"{where}: in the certificate one count decides which groups are published, but it "
-                "must be the total of all counts."
+                f"{where}: the certificate lets one count decide which groups are published, but "
+                "the total of all counts must decide."
             )
         _, pure = split_budget(share, layout.neighbours)
         noise = cls.list_trees(layout).read(claim.noise, pure)

@@ -98,7 +98,7 @@ class QuantileKind(ABC):
         counted = replace(shape, axes=(*shape.axes, axis), bits=0)
         if counted.dimension > MAX_DIMENSION:
             raise LayoutError(
-                f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
+                f"Expected at most {MAX_DIMENSION:,} pairs of a group and a candidate, got "
                 f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
             )
         return self.layout_type(
@@ -143,7 +143,7 @@ class QuantilesByChance(QuantileKind):
         most = most_rows(limits_of(spec, query, groups), most_groups)
         if most is None:
             raise LayoutError(
-                "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
+                "Nothing in [contribution] limits the rows of one person in a quantile. Give "
                 "max_rows, such as max_rows = 1."
             )
         bounding = InCells(per_cell=most, total=most, by_number=True)

@@ -74,12 +74,13 @@ class RankError:
     def in_words(self) -> str:
         """A sentence about the error in rows, and in per cent of a group's rows (`sizes`)."""
         shares = [
-            f"{100 * self.rows_95 / size:.2g} % of {'one' if index else 'a group'} of {size:,} rows"
-            for index, size in enumerate(size for size in self.sizes if size > self.rows_95)
+            f"{100 * self.rows_95 / size:.2g} % of a group of {size:,} rows"
+            for size in self.sizes
+            if size > self.rows_95
         ]
-        compared = f" That is {_words.join_names(shares, 'or')}." if shares else ""
+        compared = f" So many rows are {_words.join_names(shares, 'or')}." if shares else ""
         return (
-            f"{self.statistic}: with probability 95 %, at most {self.rows_95:,.3g} rows of its "
+            f"With probability 95 %, {self.statistic} is at most {self.rows_95:,.3g} rows of its "
             f"group away from the true rank.{compared}"
         )
 
@@ -226,8 +227,8 @@ class QuantilePlan(AloneInDraw):
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
         epsilon = _words.round_up(self.budget.epsilon)
         yield Listing(
-            title=f"{self.name}: {what}; in {self.where}, for ε = {epsilon}. Each is one of "
-            f"{layout.candidates.cells:,} candidates {ends}, by {self.how}.",
+            title=f"{self.name}: {what}; in {self.where}, for ε = {epsilon}. Each quantile is one "
+            f"of {layout.candidates.cells:,} candidates {ends}, {self.how}.",
             heads=("in each cell", "rows from the true rank, 95 %"),
             rows=[(error.statistic, f"{error.rows_95:.4g}") for error in self.errors],
         )
@@ -319,6 +320,6 @@ def _describe_share(layout: QuantileLayout) -> Iterator[str]:
     """Yield a sentence about the share of a query's ε for its quantiles, if the spec gives it."""
     if layout.share is not None:
         yield (
-            f"{layout.name} gives {float(100 * layout.share):.3g} % of its ε to its quantiles, and "
-            "the rest to its keys or other numbers."
+            f"The query {layout.name} spends {float(100 * layout.share):.3g} % of its ε on its "
+            "quantiles, and the rest on its keys or other numbers."
         )

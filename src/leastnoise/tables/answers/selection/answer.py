@@ -136,8 +136,8 @@ class Selection(OfOneQuery):
             )
         except InvalidArgument as error:
             raise Refused(
-                f"The query {self.label!r} can't select groups: its part of ε is too small, or has "
-                f"too many digits. Give it a larger epsilon, of few digits. {error}"
+                f"The query {self.label!r} can't select groups: its part of ε is too small, or "
+                f"has too many digits. Give the query a larger epsilon with few digits. {error}"
             ) from None
 
     def read(
@@ -157,10 +157,14 @@ class Selection(OfOneQuery):
         why = f"{where}: expected a certificate of the selection of its groups."
         selection = expect_claim(selection, SelectionCertificate, why)
         if selection != self._find_selection():
-            raise CertificateRejected(f"{where}: its groups aren't selected as the spec implies.")
+            raise CertificateRejected(
+                f"{where}: in the certificate, the groups aren't selected as the spec requires."
+            )
         layouts = find_layouts((self.query,), drawn.sensitivity)
         if layouts is None:
-            raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
+            raise CertificateRejected(
+                f"{where}: the certificate's sensitivity doesn't follow from the spec."
+            )
         neighbours = self.layouts.spec.privacy.neighbours
         check_draw(drawn, layouts, self.share_of_counts, neighbours, where=where)
         return Selected(

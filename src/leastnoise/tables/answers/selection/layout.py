@@ -81,8 +81,8 @@ class SelectionQueries(QueryKind):
         groups = candidates_of(shape)
         if query.top >= groups.cells:
             raise LayoutError(
-                f"Expected top < {groups.cells:,}, the number of groups, got {query.top:,}. "
-                'Leave out by = "selection": all groups are published.'
+                f"Expected top < {groups.cells:,}, the number of groups, got {query.top:,}. To "
+                'publish all groups, leave out by = "selection".'
             )
         if groups.dimension > MAX_DIMENSION:
             raise LayoutError(f"Expected at most {MAX_DIMENSION:,} groups, got {groups.cells:,}.")

@@ -82,7 +82,10 @@ class Summed(NoisyAnswer):
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
         """Find and prove Gaussian noise in all tables. Raises Refused if no such noise is known."""
-        raise Refused(f"The query {cells.label!r}: no Gaussian noise is known for its tables.")
+        raise Refused(
+            "Gaussian noise, which a budget in rho needs, isn't available for the tables of the "
+            f"query {cells.label!r}."
+        )
 
     @classmethod
     @abstractmethod
@@ -231,11 +234,10 @@ class SumPart(NoisyPart):
         return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
     def _noise_in_words(self, person: str) -> str:
-        others = [label for label in self.group if label != self.label]
-        tables = _words.list_names(others)
+        tables = _words.list_names(self.group)
         return (
-            ", an equal share of the query's budget. Totals that it shares with the tables "
-            f"{tables} agree"
+            f", which is an equal share of the query's budget. The tables {tables} add up: totals "
+            "that they share are equal"
         )
 
     def own_sentences(self) -> Iterator[Sentence]:

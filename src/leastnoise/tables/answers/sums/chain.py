@@ -40,7 +40,7 @@ With more columns, only an order in which every published table is a level is tr
 
 _DRAWN = (
     "Whole-number noise (the family agreeing, std {std:.4g} in a cell) is drawn for the cells, on "
-    "a tree with the levels {along}. So it partly cancels in sums."
+    "a tree with the levels {along}. So the noise partly cancels in sums."
 )
 
 
@@ -134,7 +134,9 @@ def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
     for order in permutations(range(len(cells.axes))):
         if draw_name(cells, order) == name:
             return Chain(order=order, noise=trees_along(cells, (order,)).read(claim, share))
-    raise CertificateRejected(f"Query {name!r}: its name doesn't list all columns in some order.")
+    raise CertificateRejected(
+        f"The name {name!r} of a draw of noise doesn't list all columns of its query."
+    )
 
 
 def find_chain(

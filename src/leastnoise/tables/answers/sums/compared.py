@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
-    "{subject} is {own:.4g}. With noise in the cells alone it is {cells:.4g}. With a share of "
-    "the budget for each table it is {apart:.4g}, but the tables don't add up."
+    "{subject} is {own:.4g}. With noise in the cells alone, the {short} would be {cells:.4g}. With "
+    "a share of the budget for each table, the {short} would be {apart:.4g}, but the tables "
+    "wouldn't add up."
 )
-_BOUND = " With any additive noise for this budget, it is at least {bound:.4g}."
+_BOUND = " With any additive noise for this budget, the {short} is at least {bound:.4g}."
 
 
 @final
@@ -56,9 +57,10 @@ class Compared:
     def in_words(self, statistic: str, *, largest: bool) -> str:
         """Sentences that compare the standard deviations; `statistic` may be ""."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
+        short = what if largest else "geometric mean"
         subject = f"The {what} of {statistic}" if statistic else f"The {what}"
         text = _COMPARED if self.bound is None else _COMPARED + _BOUND
-        return text.format(subject=subject, **vars(self))
+        return text.format(subject=subject, short=short, **vars(self))
 
 
 def compare_ways(

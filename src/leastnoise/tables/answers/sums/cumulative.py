@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _DEEPEST = 5
 _DRAWN = (
     "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
-    "bins below its edge, exactly. The root mean square of their standard deviations is {own:.4g}, "
-    "the largest is {largest:.4g}; the ± is the largest. They are compared with plain noise in the "
-    "bins, summed, at the same share of the budget."
+    "bins below its edge, exactly. The standard deviations of the cumulative counts have the root "
+    "mean square {own:.4g}, and the largest is {largest:.4g}. The stated ± is the largest. Plain "
+    "noise means noise of the same share of the budget in each bin, before the bins are summed."
 )
 _TOTALS = (
     "Tables by fewer columns are sums of these over groups, exactly; the noise of groups is "

@@ -35,10 +35,10 @@ _DRAWN = (
     "Whole-number noise (the family agreeing) is drawn for the numbers by {column}{on}. All tables "
     "are sums of these numbers, exactly."
 )
-_ON_A_TREE = ", on a tree with the levels {levels}. So it partly cancels in sums"
+_ON_A_TREE = ", on a tree with the levels {levels}. So the noise partly cancels in sums"
 _UNLIKE = (
-    "The rows of a table have different standard deviations: their root mean square is shown, and "
-    "the largest ±."
+    "The rows of a table have different standard deviations. The plan shows the root mean square "
+    "of these standard deviations, and the largest ±."
 )
 
 

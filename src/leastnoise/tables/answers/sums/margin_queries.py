@@ -462,7 +462,14 @@ def _other_problems(parsed: ParsedQuery, key: str) -> Iterator[Problem]:
         why = 'are of counts, sums and means: statistics = ["count", "sum(x)", "mean(x)"]. Use'
         yield key, f"Margins {why} another query for {others[0] if others else 'others'}."
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
-        yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
+        yield (
+            key,
+            (
+                "A query with margins that has count_units of persons can't have other statistics. "
+                "Use "
+                "two queries."
+            ),
+        )
     path, counts = key.removesuffix(".margins"), all(statistic.counts for statistic in asked)
     listed = query.listed_tables
     every = set(query.group_by)

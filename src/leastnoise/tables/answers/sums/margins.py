@@ -134,7 +134,9 @@ class Margins(MeasuredSums):
             table = names.get(name) if chain is None else marginals.whole
             table, claim = expect_table(name, stated, table, measured)
             if table == marginals.whole and not marginals.has_cells:
-                raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
+                raise CertificateRejected(
+                    f"The query {name!r} has too many cells for noise in each cell."
+                )
             if in_contrasts:
                 dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
                 check_claim(name, claim, drawn, dimension, (moves,), families=("gaussian",))
@@ -158,8 +160,8 @@ class Margins(MeasuredSums):
         variances = margins.variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
             raise CertificateRejected(
-                f"The certificate has noise for too few tables of {cells.name!r}: not every table "
-                "can be computed from these."
+                f"Not every table of {cells.name!r} can be computed from the tables for which the "
+                "certificate has noise."
             )
         return margins
 

@@ -203,8 +203,8 @@ def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool 
     """
     if counts and budget.epsilon > _MOST_EPSILON * releases:
         raise Refused(
-            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON * releases:,} noise in "
-            "counts with margins would be too small for floats. Lower epsilon."
+            f"The query {cells.label!r}: with epsilon above {_MOST_EPSILON * releases:,}, noise in "
+            "counts with margins would be too small to be computed. Lower epsilon."
         )
 
 

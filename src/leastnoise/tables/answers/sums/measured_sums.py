@@ -102,10 +102,11 @@ class MeasuredSums(Summed):
     def describe_noise(self, unit: str = "") -> str:
         """A sentence about the measured tables; `unit` follows each standard deviation."""
         tables = [
-            f"{self.in_columns(table)} ({claim.noise.name}, std {self.count_std(claim):.4g}{unit})"
+            f"{'the numbers by ' if self.columns(table) else ''}{self.in_columns(table)} "
+            f"({claim.noise.name}, std {self.count_std(claim):.4g}{unit})"
             for table, claim in self.measured.items()
         ]
-        return f"Noise is drawn for the numbers by {'; '.join(tables)}."
+        return f"Noise is drawn for {'; '.join(tables)}."
 
     @property
     def largest_std(self) -> float:
@@ -157,7 +158,7 @@ def check_measured(
     """
     tables = f"The tables of {cells.name!r}"
     if list(measured) != sorted(measured):
-        raise CertificateRejected(f"{tables} aren't in order.")
+        raise CertificateRejected(f"{tables} are in the wrong order in the certificate.")
     for part in ("delta",) if composed else ("epsilon", "delta"):
         spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
         if spent > getattr(share, part):
@@ -173,7 +174,9 @@ def expect_table(
     unknown table, a table that is already in `measured`, or another kind of certificate.
     """
     if table is None or table in measured or not isinstance(claim, Certificate):
-        raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+        raise CertificateRejected(
+            f"The certificate states noise for {name!r}, but no table of the spec has such noise."
+        )
     return table, claim
 
 
@@ -192,19 +195,31 @@ def check_claim(  # noqa: PLR0917 (four calls)
     be in `moves`, its neighbours must be the layout's, and it must have a grid and no sampling.
     """
     fits = (
-        (claim.dimension == dimension, "it has another number of coordinates than the spec"),
-        (claim.sensitivity in moves, "its sensitivity is not the table's"),
+        (
+            claim.dimension == dimension,
+            "the certificate has another number of coordinates than the spec",
+        ),
+        (claim.sensitivity in moves, "the certificate's sensitivity doesn't follow from the spec"),
         (
             claim.neighbours == cells.neighbours,
             f"expected a certificate for {cells.neighbours} neighbours",
         ),
-        (claim.sampling_rate == 1, "it is about samples, but the release is of all rows"),
-        (claim.grid is not None, "it has no grid to which the release is rounded"),
+        (
+            claim.sampling_rate == 1,
+            "the certificate is for random samples of rows, but the release uses all rows",
+        ),
+        (
+            claim.grid is not None,
+            "the certificate must state the grid to which the published numbers are rounded",
+        ),
         (
             claim.geometry is None or claim.geometry.kind == "cells",
-            "its noise is not the same in all numbers of the table",
+            "the certificate's noise is not the same in all numbers of the table",
         ),
-        (claim.noise.name in families, "its noise is of no family for tables with margins"),
+        (
+            claim.noise.name in families,
+            "the certificate's noise is of no family for tables with margins",
+        ),
     )
     for fit, why in fits:
         if not fit:

@@ -110,24 +110,29 @@ class NestedMargins(MeasuredSums):
         check_measured(cells, share, measured, composed=composed)
         label = f"The tables of {cells.name!r}"
         if len({claim.noise.name for claim in measured.values()}) != 1:
-            raise CertificateRejected(f"{label} have noise of several families.")
+            raise CertificateRejected(
+                f"{label} have noise of several families, but must all have the same."
+            )
         if any(claim.noise.name == WHOLE for claim in measured.values()):
             if any(nested.meet(*pair) != pair[0] for pair in product(nested.tables, measured)):
                 raise CertificateRejected(
-                    f"{label} aren't all sums of a table that has whole-number noise."
+                    f"{label} must all be sums of the table with whole-number noise."
                 )
             if len(measured) > 1:
-                raise CertificateRejected(f"{label} have whole-number noise in several tables.")
+                raise CertificateRejected(
+                    f"{label} have whole-number noise in several tables, but only one of these "
+                    "tables may have such noise."
+                )
             if any((claim.grid or 0) > 1 for claim in measured.values()):
-                raise CertificateRejected(f"{label} have counts that aren't whole.")
+                raise CertificateRejected(f"{label} have counts that aren't whole numbers.")
         certificate = largest_claim(measured)
         tables = cls(certificate=certificate, cells=cells, budget=share, measured=measured)
         if not all(
             np.isfinite(rows).all() and (rows > 0).all() for rows in tables.strategy.unrounded
         ):
             raise CertificateRejected(
-                f"The certificate has noise for too few tables of {cells.name!r}: not every table "
-                "can be computed from these."
+                f"Not every table of {cells.name!r} can be computed from the tables for which the "
+                "certificate has noise."
             )
         return tables
 

@@ -376,7 +376,9 @@ def check_on_tree(whole: TreeSums, folder: Path, parts: Sequence[NoisyPart], kin
         read.append(list(map(float, columns[part.layout.statistics[0].label])))
     are_whole = all(float(count).is_integer() for count in read[0])
     if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # clipped as `whole_steps` clips them
-        raise CertificateRejected(f"The table {parts[0].name}.{kind} has a count that isn't whole.")
+        raise CertificateRejected(
+            f"The table {parts[0].name}.{kind} has a count that isn't a whole number."
+        )
     sums = whole.workload.add_up
     wanted = sums(np.array(read[0], dtype=np.int64))
     for part, numbers, added in zip(parts, read, wanted, strict=True):

@@ -225,7 +225,8 @@ def check_whole_counts(
     pairs = zip(families, pairwise(nodes), strict=True)
     if not (fits and all(_follow(family, above.value, below) for family, (above, below) in pairs)):
         raise CertificateRejected(
-            f"The tables of {parts[0].query!r} have counts that don't follow from their intervals."
+            f"In the tables of {parts[0].query!r}, the whole counts don't follow from the stated "
+            "intervals."
         )
 
 

@@ -97,8 +97,8 @@ class SeriesTotals(OnATree, OverTime):
         branches = periods_of(cells).branches
         if branches is not None and tables.noise.branches != branches:
             raise CertificateRejected(
-                f"Query {cells.label!r}: the certificate's noise isn't for the tree that branches "
-                "in the spec describes."
+                f"The certificate's noise for the query {cells.label!r} isn't for the tree that "
+                "the spec describes in branches."
             )
         try:
             tables.strategy.check_turns()
@@ -248,7 +248,7 @@ class SeriesTotals(OnATree, OverTime):
         """
         counts, totals = self.read_numbers(folder, kind)
         if not self.periods.leaf and counts != totals:
-            why = "are not the counts of the first release"
+            why = "must be the counts, because this is the first release"
             raise CertificateRejected(f"The totals of {self.layouts[1].name}.{kind} {why}.")
 
 
@@ -262,5 +262,5 @@ def periods_of(layout: Layout) -> Periods:
 def _wholes(columns: dict[str, list[Any]], layout: Layout) -> list[int]:
     numbers = [float(value) for value in columns[layout.statistics[0].label]]
     if any(number % 1 for number in numbers):
-        raise CertificateRejected(f"The table {layout.name} has a count that isn't whole.")
+        raise CertificateRejected(f"The table {layout.name} has a count that isn't a whole number.")
     return list(map(int, numbers))

@@ -71,7 +71,8 @@ class OnATree(Summed):
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(
-                f"{where}: its certificate must be about one draw of noise, for all its counts "
+                f"{where}: the certificate must state one draw of noise for all counts of the "
+                "query "
                 "together."
             )
         noise = cls.trees(cells).read(claim, share)
@@ -79,7 +80,7 @@ class OnATree(Summed):
         strategy = tables.strategy
         if not all(strategy.variance(table).all() for table in range(len(strategy.tables))):
             raise CertificateRejected(
-                f"{where}: its noise is 0 as a float."
+                f"{where}: the noise is so small that it is computed as 0."
             )  # otherwise `_std` would be 0
         return tables
 

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 WHOLE_NOTE = (
-    "Counts are changed so that they are whole, at least 0 and add up. This raises small "
+    "Counts are changed so that they are whole, at least 0 and add up. This change raises small "
     "counts, and lowers larger counts of the same total; how much depends on the counts. Standard "
     "deviations and intervals describe the noisy counts before this step. So a count may lie "
     "outside its interval."
 )
-_METHOD = "Counts are whole, at least 0 and add up. They are computed from the total down{}."
+_METHOD = "Counts are whole, at least 0 and add up. The total is computed first, then its parts{}."
 _BIAS = (
-    "Whole counts that are at least 0 are too high where the true counts are near 0. On average a "
-    "count is too high by at most {}, and a sum of m counts by at most m times this."
+    "Whole counts that are at least 0 are too high where the true counts are near 0. On average "
+    "a count is too high by at most {}. A sum of m counts is too high by at most m times as much."
 )
 
 
@@ -62,7 +62,11 @@ class WholeCounts:
     def in_words(self) -> list[str]:
         """Sentences about the method and its bias."""
         tables = {f"the table {name}": bound for name, bound in self.too_high.items()}
-        down = f", by {_words.join_names(self.columns)}" if self.columns else " a tree of the bins"
+        down = (
+            f", by {_words.join_names(self.columns)}"
+            if self.columns
+            else " along a tree of the bins"
+        )
         return [_METHOD.format(down), bias_in_words(tables), WHOLE_NOTE]
 
 

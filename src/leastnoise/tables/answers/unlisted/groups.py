@@ -49,14 +49,14 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 GROUPS_NOTE = (
-    "A group that nobody listed is published if its noisy count reaches the threshold. Nothing is "
-    "published about the other groups. Near the threshold published counts are biased upwards, "
-    "because groups with lower noise are absent. Each group's interval holds with probability "
-    "95 %, whether the group is published or not. Among published groups near the threshold, fewer "
-    "intervals hold."
+    "A group that nobody listed is published if its noisy count reaches the threshold. Nothing "
+    "is published about the other groups. Near the threshold published counts are biased "
+    "upwards, because groups with lower noise are absent. Each group's interval holds with "
+    "probability 95 %, whether the group is published or not. Among published groups near the "
+    "threshold, fewer than 95 % of the intervals hold."
 )
 
-REACHED = ", and each published count that decides reaches its threshold"
+REACHED = ", and each published count that decides about its group reaches its threshold"
 
 
 @final
@@ -89,7 +89,9 @@ class UnlistedGroups(OfOneQuery):
         claim = expect_claim(claim, ThresholdCertificate, why)
         layouts = find_layouts((self.query,), claim.noise.sensitivity)
         if layouts is None:
-            raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
+            raise CertificateRejected(
+                f"{where}: the certificate's sensitivity doesn't follow from the spec."
+            )
         (layout,) = layouts
         check_groups(claim, layout, self.share_of_one, where=where)
         return ByThreshold(
@@ -144,14 +146,29 @@ def check_threshold(
     unit adds to the count that decides on publication. `where` begins the message.
     """
     fits = (
-        (claim.budget == share, "its budget is not the share that follows from its importance"),
+        (
+            claim.budget == share,
+            "the certificate's budget is not the share that follows from the query's importance",
+        ),
         (
             isinstance(bounding, InUnlistedGroups) and claim.groups == bounding.groups,
-            "it is about units in another number of groups",
+            "the certificate is for units in another number of groups",
         ),
-        (claim.reach == reach, f"a unit adds {reach:,} to the count that decides"),
-        (claim.noise.grid is not None, "it has no grid to which the release is rounded"),
-        (_falls_by_bits(claim.chance_below), "its chance_below is no multiple of a power of ½"),
+        (
+            claim.reach == reach,
+            (
+                f"a unit adds {reach:,} to the count that decides about publication, but the "
+                "certificate states another number"
+            ),
+        ),
+        (
+            claim.noise.grid is not None,
+            "the certificate must state the grid to which the published numbers are rounded",
+        ),
+        (
+            _falls_by_bits(claim.chance_below),
+            "the certificate's chance_below is no multiple of a power of ½",
+        ),
         (claim.neighbours == neighbours, f"expected a certificate for {neighbours} neighbours"),
     )
     for fit, why in fits:

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 KEYS_NOTE = (
-    "If {only}, chance decides which: the more {units} have a key, the likelier "
-    "it is published. Nothing is published about the others, so that an absent key may be frequent."
+    "If {only}, chance decides which keys are published: the more {units} have a key, the "
+    "likelier it is published. Nothing is published about the other keys, so a key that isn't "
+    "published may be frequent."
 )
 
 
@@ -88,10 +89,13 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
     """
     bounding = layout.bounding
     fits = (
-        (claim.budget == share, "its budget is not the share that follows from its importance"),
+        (
+            claim.budget == share,
+            "the certificate's budget is not the share that follows from the query's importance",
+        ),
         (
             isinstance(bounding, InUnlistedGroups) and claim.groups == bounding.groups,
-            "it is about units in another number of groups",
+            "the certificate is for units in another number of groups",
         ),
         (
             claim.neighbours == layout.neighbours,
@@ -157,14 +161,13 @@ class KeysPlan(AloneInDraw):
     def in_words(self) -> list[str]:
         """Sentences about the numbers of units from which keys are published."""
         lists = (
-            "publishes groups by their keys, without a count"
+            "publishes groups with their keys, but without a count of rows"
             if self.with_quantiles
-            else "lists keys, without any number"
+            else "lists keys without any numbers"
         )
         published = (
-            f"{self.name} {lists}. A key that {self.half:,} {self._units} "
-            f"have is published in half of all cases, and a key of {self.nearly:,} in 95 of 100 "
-            "cases."
+            f"The table {self.name} {lists}. A key that {self.half:,} {self._units} have is "
+            f"published in half of all cases, and a key of {self.nearly:,} in 95 of 100 cases."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
 
@@ -186,9 +189,10 @@ class KeysPlan(AloneInDraw):
         yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
         yield Sentence(
             Topic.PAGE,
-            "Nobody listed these keys in advance. Chance decides which are shown: one half of all "
-            f"keys of {self.half:,} {units}, and 95 % of keys of {self.nearly:,}. The number of "
-            f"{units} with a key is not published. A key that isn't shown may have few or many.",
+            "Nobody listed these keys in advance. Chance decides which keys are shown: one half "
+            f"of all keys that {self.half:,} {units} have, and 95 % of keys that {self.nearly:,} "
+            f"have. The number of {units} with a key is not published. A key that isn't shown "
+            f"may belong to few or many {units}.",
         )
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
@@ -201,7 +205,7 @@ class KeysPlan(AloneInDraw):
         rows += [] if self.least is None else [("any mechanism", str(self.least), "")]
         epsilon, delta = map(_words.round_up, (self.budget.epsilon, self.budget.delta))
         yield Listing(
-            title=f"{self.name}: keys without numbers, for ε = {epsilon}, δ = {delta}.",
+            title=f"{self.name}: a list of keys without numbers, for ε = {epsilon}, δ = {delta}.",
             heads=("size from which a key is published, with probability", "½", "95 %"),
             rows=rows,
         )

@@ -91,7 +91,9 @@ class GroupSizes:
     def least_count(self, claim: ThresholdCertificate) -> str:
         """The words for the noisy counts with which a group is published: "57 or more"."""
         chance = float(claim.chance_below)
-        sometimes = f", at {self.threshold:.6g} with probability {chance:.3g}"
+        sometimes = (
+            f", and with probability {chance:.3g} if its noisy count is {self.threshold:.6g}"
+        )
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
 
 
@@ -151,11 +153,11 @@ class Otherwise:
         )
 
     def in_words(self) -> str:
-        """The effects of the other preference, to end a sentence that begins with its name."""
+        """The effects of the other preference, to end a sentence about its noise."""
         of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
         return (
-            f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
-            f"{self.noise.half:,} in half of all cases."
+            f"would be {self.ratio:.3g} times as large{of_count}, and a group of "
+            f"{self.noise.half:,} would be published in half of all cases."
         )
 
 
@@ -205,10 +207,12 @@ class UnlistedPlan:
         if self.otherwise is None:
             return []
         if self.preferred == ACCURACY:
-            traded, other = "small errors, so that only larger groups are published", SMALL_GROUPS
+            other = SMALL_GROUPS
+            chosen = "The noise is chosen for small errors, so only larger groups are published."
         else:
-            traded, other = "small groups, so that it is larger", ACCURACY
-        return [f'Noise is chosen for {traded}: prefer = "{other}" {self.otherwise.in_words()}']
+            other = ACCURACY
+            chosen = "The noise is chosen to publish small groups, and is larger for that."
+        return [f'{chosen} With prefer = "{other}", the noise {self.otherwise.in_words()}']
 
     def to_record(self) -> dict[str, Any]:
         """The plan as JSON values, which follow from spec and certificate."""
@@ -231,8 +235,8 @@ def least_in_words(what: str, least: int) -> str:
     `what` names the group or the key.
     """
     return (
-        f"No mechanism publishes a {what} of fewer than {least:,} with probability ½ at this part "
-        "of the budget."
+        f"With this part of the budget, no mechanism publishes a {what} of fewer than {least:,} "
+        "with probability ½ or more."
     )
 
 
@@ -250,8 +254,8 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
     )  # fmt: skip
     if not claims:
         raise Refused(
-            f"The query {layout.label!r}: no noise is proved for groups that nobody listed at this "
-            "part of the budget. Raise epsilon or delta, or lower max_groups."
+            f"The query {layout.label!r}: with this part of the budget, no noise is proved for "
+            "groups that nobody listed. Raise epsilon or delta, or lower max_groups."
         )
     return _sort_by_accuracy(layout, claims) if layout.accurate else claims
 

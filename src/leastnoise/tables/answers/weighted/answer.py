@@ -102,7 +102,7 @@ class WeightedSums(OfOneQuery):
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
             raise CertificateRejected(
-                f"{where}: its certificate must be about one draw of noise, for all its sums "
+                f"{where}: the certificate must state one draw of noise for all sums of the query "
                 "together."
             )
         strategy = check_draw(claim, self.layout, self.sums, self.share, where=where)
@@ -117,7 +117,7 @@ class WeightedSums(OfOneQuery):
         except (NotApplicable, OverflowError) as error:
             raise CertificateRejected(f"{where}: {error}") from None
         if not smallest > 0:  # a `_std` of 0 would claim the exact value
-            raise CertificateRejected(f"{where}: its noise is 0 as a float.")
+            raise CertificateRejected(f"{where}: the noise is so small that it is computed as 0.")
         return answered
 
 
@@ -138,16 +138,25 @@ def check_draw(
     numbers = sums.merged_cells if strategy is None else len(strategy.numerators)
     delta_left = share.delta if claim.budget.delta else Fraction(0)
     checks = (
-        (fits, "its sensitivity is not one that the spec implies"),
-        (claim.dimension == numbers, "its noise is for another number of sums"),
-        (claim.budget == replace(share, delta=delta_left), "its budget isn't the query's share"),
+        (fits, "the certificate's sensitivity doesn't follow from the spec"),
+        (claim.dimension == numbers, "the certificate's noise is for another number of sums"),
+        (
+            claim.budget == replace(share, delta=delta_left),
+            "the certificate's budget isn't the query's share",
+        ),
         (
             claim.neighbours == cells.neighbours,
             f"expected a certificate for {cells.neighbours} neighbours",
         ),
-        (claim.sampling_rate == 1, "it is about samples, but the release is of all rows"),
-        (claim.grid is not None, "it has no grid to which the release is rounded"),
-        (is_alike(claim), "its noise is not the same in all sums"),
+        (
+            claim.sampling_rate == 1,
+            "the certificate is for random samples of rows, but the release uses all rows",
+        ),
+        (
+            claim.grid is not None,
+            "the certificate must state the grid to which the published numbers are rounded",
+        ),
+        (is_alike(claim), "the certificate's noise is not the same in all sums"),
     )
     for fit, why in checks:
         if not fit:
@@ -164,7 +173,9 @@ def check_determined(ways: LeastSquares, *, where: str) -> None:
         return
     missed = np.abs(ways.of_noise @ ways.strategy.matrix - ways.queries).max(axis=1)
     if (missed > _DETERMINED * np.abs(ways.queries).max(axis=1)).any():
-        raise CertificateRejected(f"{where}: its strategy doesn't determine the sums.")
+        raise CertificateRejected(
+            f"{where}: the noisy numbers of the certificate don't determine all sums of the query."
+        )
 
 
 @final
@@ -230,14 +241,17 @@ class AnsweredSums(NoisyAnswer):
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
-            f"For {name}, {noise} noise is added to {self.noisy_numbers}. All sums are computed "
-            "from one noisy estimate of the cells, so they are consistent. The root mean square of "
-            f"their standard deviations is {error.std:.4g}, the largest is {largest:.4g}; "
-            "the ± is the largest. "
-            "Plain noise stands for Laplace or Gaussian noise in each cell, then summed."
+            f"In {name}, {noise} noise is added to {self.noisy_numbers}. All sums are computed "
+            "from one noisy estimate of the cells, so they are consistent. The root mean square "
+            f"of their standard deviations is {error.std:.4g}, the largest is {largest:.4g}; the "
+            "± is the largest. Plain noise means Laplace or Gaussian noise that is added to each "
+            "cell before the cells are summed."
         )
         if self.bound is not None:
-            text += f" No additive noise has a root mean square below {self.bound:.4g}."
+            text += (
+                " With this budget, no additive noise has a root mean square below "
+                f"{self.bound:.4g}."
+            )
         yield Sentence(Topic.NOISE, text)
 
     @property
@@ -278,9 +292,13 @@ class AnsweredSums(NoisyAnswer):
         queries = self.ways.queries
         whole = (queries == np.rint(queries)).all(axis=1) & self.has_whole_cells
         if (published != np.rint(published))[whole].any():
-            raise CertificateRejected(f"The table {part.name}.{kind} has a sum that isn't whole.")
+            raise CertificateRejected(
+                f"The table {part.name}.{kind} has a sum that isn't a whole number."
+            )
         if not agree(queries, published, grid=float(self.certificate.grid or 0)):
-            raise CertificateRejected(f"The sums of the table {part.name}.{kind} don't agree.")
+            raise CertificateRejected(
+                f"The sums in the table {part.name}.{kind} contradict each other."
+            )
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:

@@ -165,7 +165,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     """
     listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
     if len(listed) < len(axes):
-        raise TypeError("Named sums need groups by listed keys or by bands.")
+        raise TypeError("Named sums are possible only for groups by listed keys or by bands.")
     lines = _LINE_END.split(text)
     if not lines[-1]:  # the last line ends with a line end
         lines.pop()
@@ -173,7 +173,8 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     _check_heads(heads, listed)
     if any("" in axis.values for axis in listed if isinstance(axis, KeyColumn)):
         raise ValueError(
-            'An empty field stands for all keys, so no key may be "". Give it a name in [derive].'
+            'An empty field stands for all keys, so no key may be "". Give the key "" a name in '
+            "[derive]."
         )
     readers = [_reader(axis, heads) for axis in listed]
     weight_at = heads.index(WEIGHT) if WEIGHT in heads else None
@@ -183,7 +184,9 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     for number, line in enumerate(lines[1:], start=2):
         fields = _split(line, number)
         if len(fields) != len(heads):
-            raise ValueError(f"Line {number:,} doesn't have {len(heads):,} fields.")
+            raise ValueError(
+                f"Line {number:,} doesn't have {len(heads):,} fields, as the first line has."
+            )
         try:
             weight = _weight("" if weight_at is None else fields[weight_at])
             places = [read(fields) for read in readers]
@@ -197,7 +200,7 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
             most = f"{MOST_QUESTIONS:,} sums, of {_MOST_TERMS:,} cells together"
             raise ValueError(f"Expected at most {most}. Use two queries, or fewer keys.")
     if not sums:
-        raise ValueError("Expected a line for each part of a sum below the first line.")
+        raise ValueError("Expected lines below the first line, one for each part of a sum.")
     return _merge(NamedSums(column=SUM, names=tuple(sums), text=text, of=listed), [*sums.values()])
 
 
@@ -212,8 +215,9 @@ def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSum
         places[cell] = kinds.setdefault(tuple(columns[cell]), len(kinds))
     if len(kinds) > MOST_CELLS:
         raise ValueError(
-            f"Expected at most {MOST_CELLS:,} kinds of cells, got {len(kinds):,}. Cells in "
-            "the same sums with the same weights are of one kind. Use two queries."
+            f"Expected at most {MOST_CELLS:,} kinds of cells, got {len(kinds):,}. Two cells are "
+            "of one kind if they are in the same sums with the same weights. Split the sums into "
+            "two queries."
         )
     return MergedSums(axis=axis, places=places, kinds=tuple(kinds))
 
@@ -227,10 +231,12 @@ def _weight(field: str) -> Fraction:
     try:
         weight = exact(field or "1", name=WEIGHT)
     except InvalidArgument:
-        raise ValueError("has a weight that is no number.") from None
+        raise ValueError("has a weight that isn't a number.") from None
     if not _LEAST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
         size = "0.000000001 to 1,000,000,000"
-        raise ValueError(f"has a weight whose size isn't {size}. Leave out cells of weight 0.")
+        raise ValueError(
+            f"has a weight outside {size} (without its sign). Leave out cells of weight 0."
+        )
     return weight
 
 
@@ -254,12 +260,14 @@ def _check_heads(heads: Sequence[str], axes: Sequence[KeyColumn | Bins]) -> None
         raise ValueError(f"Expected a first line with the columns {', '.join(known)}.")
     if len(set(heads)) < len(heads) or not set(heads) <= set(known):
         why = "Expected columns, each once, among"
-        raise ValueError(f"{why} {', '.join(known)}. The first line has other columns.")
+        raise ValueError(
+            f"{why} {', '.join(known)}. The first line names another column, or a column twice."
+        )
 
 
 def _name(field: str) -> str:
     if not field or len(field.encode()) > MAX_TEXT:
-        raise ValueError(f"names no sum, or has a name of more than {MAX_TEXT:,} bytes.")
+        raise ValueError(f"has no name of a sum, or a name of more than {MAX_TEXT:,} bytes.")
     return field
 
 
@@ -326,7 +334,7 @@ def _span(edges: Mapping[Edge, int], low: str, high: str) -> Sequence[int]:
     """
     ends = [_edge(edges, text, empty=e) for text, e in ((low, 0), (high, len(edges) - 1))]
     if ends[0] >= ends[1]:
-        raise ValueError("has a band that ends where it begins, or before.")
+        raise ValueError("has a band whose upper end isn't above its lower end.")
     return range(*ends)
 
 

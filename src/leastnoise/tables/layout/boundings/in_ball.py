@@ -35,7 +35,7 @@ class InBall(UnitShifts):
         """The limit of one unit, as a phrase after its name such as "is counted once"."""
         del numbers
         norm = f"{float(root_above(self.squared)):,.6g}"
-        return f"adds numbers with a root of summed squares (l2 norm) of at most {norm}"
+        return f"adds numbers whose root of summed squares (l2 norm) is at most {norm}"
 
     @property
     def most_groups(self) -> None:

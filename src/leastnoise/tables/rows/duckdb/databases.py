@@ -73,7 +73,10 @@ class DuckDBTable(Input):
         path = self.path.absolute().as_posix().replace("'", "''")
         # DuckDB would open a different file, or a different log beside it
         if set(path) & {"\\", "?"}:
-            raise SourceError(f"DuckDB can't open {self.path.name} with \\ or ? in its path.")
+            raise SourceError(
+                f"DuckDB can't open {self.path.name}, because its path contains a \\ or a "
+                "question mark. Rename the file or folder."
+            )
         mode = "(TYPE duckdb, READ_ONLY)"
         connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS {self._alias} {mode}")
 

@@ -63,7 +63,9 @@ def open_engine(
                 engine.copy_in_memory()
             yield engine
     except duckdb.OutOfMemoryException:
-        raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None
+        raise SourceError(
+            f"Reading {source.name} needs more memory or temporary disk space than there is."
+        ) from None
     except (duckdb.Error, OSError, UnicodeDecodeError):
         # DuckDB's messages quote values.
         raise SourceError(f"{source.name} can't be read: it may be damaged.") from None
@@ -100,11 +102,13 @@ def _rehearse(source: Input) -> None:
         with spill.folder() as folder:
             source.rehearse(folder)
     except OSError as error:
-        raise SourceError(
-            f"{source.name} can't be read: a private folder for temporary files, or a named pipe "
-            f"in it, can't be created ({error.strerror or error}). Set TMPDIR to a folder on a "
-            "local disk."
-        ) from None
+        why = str(error)  # of an error that leastnoise raises: it has no strerror
+        if error.strerror is not None:
+            why = (
+                f"no folder or pipe for temporary files can be created ({error.strerror}). Set "
+                "TMPDIR to a folder on a local disk."
+            )
+        raise SourceError(f"{source.name} can't be read: {why}") from None
 
 
 @final

@@ -167,9 +167,15 @@ def _partition_keys(inner: Path) -> dict[str, str | None]:
             continue
         key = _decode(name)
         if key is None:
-            raise SourceError("A folder's name isn't UTF-8 before its =. Rename it.")
+            raise SourceError(
+                "The name of one of the source's folders isn't UTF-8 in the part before the =. "
+                "Rename the folder."
+            )
         if key in keys:  # messages don't quote the values, which may identify persons
-            raise SourceError(f"The folders of a file give {key!r} twice.")
+            raise SourceError(
+                f"The path of a file names the column {key!r} in two folders. Rename one of the "
+                "folders."
+            )
         keys[key] = None if value == _NO_VALUE else _decode(value)
     return keys
 
@@ -187,5 +193,8 @@ def _check_doubles(paths: Sequence[Path]) -> None:
     for path in paths:
         about = os.stat(path)
         if (about.st_dev, about.st_ino) in seen:
-            raise SourceError(f"{path.name} is in the source twice, so its rows would count twice.")
+            raise SourceError(
+                f"{path.name} is in the source twice, so its rows would count twice. Name the file "
+                "only once."
+            )
         seen.add((about.st_dev, about.st_ino))

@@ -145,7 +145,10 @@ class CsvFile(Input):
         Refuses a folder whose name DuckDB would take for a pattern.
         """
         if parquet_rows.escape_pattern(folder) != folder.absolute().as_posix():
-            raise OSError(f"DuckDB can't read a pipe in {folder}: its name has pattern letters.")
+            raise OSError(
+                f"DuckDB reads *, ? and [ in the name of the folder {folder} as a pattern. Set "
+                "TMPDIR to a folder without these letters."
+            )
         pipe.make_pipe(folder / "rehearsal")
 
 
@@ -222,7 +225,7 @@ class SeveralFiles(Input):
         for key in first.keys:
             if key in names:
                 why = f"both in {first.file.name} and in the names of its folders"
-                raise SourceError(f"The column {key!r} is {why}. Rename one of them.")
+                raise SourceError(f"The column {key!r} is {why}. Rename the column or the folders.")
         for part in self.parts[1:]:
             self._check(
                 part, by_name(part.file.columns(connection), part.file.name), dict(first_columns)
@@ -239,15 +242,15 @@ class SeveralFiles(Input):
         first = self.parts[0]
         if set(part.keys) != set(first.keys):
             raise SourceError(
-                f"{part.file.name} isn't in folders of the same columns as {first.file.name}: "
+                f"The folders of {part.file.name} and {first.file.name} name different columns: "
                 f"{_join_names(part.keys)} and {_join_names(first.keys)}."
             )
         for name in {**expected, **columns}:
             if name not in columns or name not in expected:
                 without, having = (part, first) if name not in columns else (first, part)
                 raise SourceError(
-                    f"{without.file.name} has no column {name!r}, and {having.file.name} has one. "
-                    "All files of one source need the same columns."
+                    f"{without.file.name} has no column {name!r}, but {having.file.name} has this "
+                    "column. All files of one source need the same columns."
                 )
         for name, wanted in expected.items():
             column = columns[name]

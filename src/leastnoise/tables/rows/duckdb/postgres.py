@@ -155,8 +155,8 @@ class PostgresTable(Input):
                 connection.rollback()
         except Error:
             raise SourceError(
-                f"{self.name} can't be read: the server doesn't answer or refuses the login (the "
-                "password is taken from PGPASSWORD or ~/.pgpass), or a view fails on a row."
+                f"{self.name} can't be read: the server doesn't answer or refuses the login, or a "
+                "view fails on a row. The password is taken from PGPASSWORD or ~/.pgpass."
             ) from None
 
 
@@ -164,10 +164,10 @@ def _check_encoding(encoding: str) -> None:
     """Raise SourceError for an encoding in which a single row could fail a release."""
     if encoding not in ENCODINGS:
         raise SourceError(
-            f"The PostgreSQL database stores texts in {encoding}, in which some bytes stand for no "
-            "character. A row with such a byte would make the release fail after the ledger was "
-            "charged. Copy the table to a database in UTF8 "
-            "(CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0) or to a file."
+            f"The PostgreSQL database stores texts in {encoding}, in which some bytes stand for "
+            "no character. A text with an invalid byte would make the release fail after the "
+            "ledger was charged. Copy the table to a database in UTF8 (CREATE DATABASE … "
+            "ENCODING 'UTF8' TEMPLATE template0) or to a file."
         )
 
 

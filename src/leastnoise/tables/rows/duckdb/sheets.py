@@ -76,7 +76,8 @@ class Sheet(Input):
         if self.sheet is None and len(sheets) != 1:
             names = ", ".join(map(repr, sheets))
             raise SourceError(
-                f"{self.path.name} has {len(sheets)} sheets: {names}. Name one in data.table."
+                f"{self.path.name} has {len(sheets)} sheets: {names}. Name one of the sheets in "
+                "data.table."
             )
         sheet = next(iter(sheets.values())) if self.sheet is None else sheets.get(self.sheet)
         if sheet is None:
@@ -100,7 +101,10 @@ class Sheet(Input):
             except Exception:  # noqa: BLE001  # openpyxl's own errors, which may quote cells
                 raise SourceError(f"{self.name} can't be read: it may be damaged.") from None
         if not any(names):
-            raise SourceError(f"{self.name} has no names of columns in its first row.")
+            raise SourceError(
+                f"The first row of {self.name} has no column names. Write the column names in the "
+                "first row."
+            )
         return names
 
     @contextmanager

@@ -98,7 +98,9 @@ def find_spark_rows(data: Data, folder: Path) -> SparkRows:
         return _rows_of_files(session, files.find_files(data.source, folder))
     # otherwise rows of overlapping patterns would count twice
     if len(texts) > 1 or "{" in texts[0]:
-        raise SourceError("Give only one folder or pattern of paths such as s3a://.")
+        raise SourceError(
+            "With paths such as s3a://, give only one folder or one pattern, without braces."
+        )
     with hide_values(texts[0]):
         return SparkRows(texts[0], _read_listed(session, texts[0]))
 
@@ -108,7 +110,8 @@ def _session(engine: str) -> Any:
         from pyspark.sql import SparkSession  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise SourceError(
-            "Spark's Python library isn't installed: pip install leastnoise[spark]."
+            "Spark's Python library isn't installed. Install Spark with pip install "
+            "leastnoise[spark]."
         ) from None
     if engine.startswith(CONNECT):
         _check_answers(engine)
@@ -161,7 +164,8 @@ def _rows_of_files(session: Any, rows: Input) -> SparkRows:
     if len(by_keys) > _MOST_FOLDERS:
         raise SourceError(
             f"{rows.name} has {len(by_keys):,} partitions, but with Spark at most "
-            f"{_MOST_FOLDERS} can be read from files. Make it a Spark table, and name that."
+            f"{_MOST_FOLDERS} can be read from files. Make a Spark table of the source, and name "
+            "the table in the spec."
         )
     with hide_values(rows.name):
         frames = [
@@ -182,7 +186,7 @@ def _check_capitals(session: Any, name: str, columns: Iterable[str]) -> None:
         if other != column:
             raise SourceError(
                 f"Spark can't tell the columns {other!r} and {column!r} of {name} apart. Rename "
-                "one, or set spark.sql.caseSensitive to true."
+                "one of the columns, or set spark.sql.caseSensitive to true."
             )
 
 
