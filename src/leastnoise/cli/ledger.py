@@ -52,7 +52,10 @@ def group() -> None:
     (
         "--neighbours",
         RELATION,
-        "Difference between neighbouring tables: one person's rows are added or removed, or replaced.",
+        (
+            "Difference between neighbouring tables: one person's rows are added or removed, or "
+            "are replaced."
+        ),
         "add-remove",
     ),
 )
