@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from leastnoise.errors import MOST_SHOWN, SpecError, show_value
+from leastnoise.errors import MOST_SHOWN, SpecError, is_short, show_value
 
 
 @pytest.mark.parametrize(("length", "shown"), [(300, "k" * 300), (301, "k" * 300 + "…")])
@@ -15,3 +17,9 @@ def test_a_key_of_a_spec_is_shown_whole_up_to_300_letters(length: int, shown: st
 @pytest.mark.parametrize(("length", "end"), [(MOST_SHOWN, "x'"), (MOST_SHOWN + 1, "…")])
 def test_a_text_is_cut_where_it_is_longer_than_may_be_shown(length: int, end: str) -> None:
     assert show_value("x" * length).endswith(end)
+
+
+def test_a_number_is_short_up_to_128_bits() -> None:
+    longest = 2**128 - 1
+    assert all(map(is_short, (longest, -longest, Fraction(1, longest))))
+    assert not any(map(is_short, (longest + 1, -longest - 1, Fraction(1, longest + 1))))
