@@ -72,7 +72,7 @@ def test_compare_with_nothing_that_serves_is_refused() -> None:
     assert (
         "leastnoise: No noise family can serve this query. agreeing: it needs counts" in done.stderr
     )
-    assert " cactus: With delta" in done.stderr
+    assert " cactus: A delta of" in done.stderr
 
 
 @pytest.mark.parametrize(

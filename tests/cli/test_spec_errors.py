@@ -100,7 +100,7 @@ def test_a_query_of_sql_is_the_commands_and_on_no_line(tmp_path: Path) -> None:
     assert "only rows where size > 1 count." in done.stdout
     done = run("release", "--sql", f"{sql} limit 3", "spec.toml", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[1].startswith("  query[0].sql: A query has no limit")
+    assert done.stderr.splitlines()[1].startswith("  query[0].sql: A query can't have limit")
 
 
 SOUND = """\

@@ -146,7 +146,7 @@ def test_a_charge_that_is_not_kept_is_no_charge(tmp_path: Path) -> None:
         ("BEFORE", "SELECT RAISE(IGNORE)"),
         ("AFTER", "INSERT INTO entry (body, hash) VALUES ('{}', '')"),
     ):
-        with pytest.raises(LedgerRejected, match="read back"):
+        with pytest.raises(LedgerRejected, match="differs from the text"):
             charge_beside(ledger, f"CREATE TEMP TRIGGER t {when} INSERT ON entry BEGIN {then}; END")
     assert check_ledger(ledger.path).entries == 1
 

@@ -334,7 +334,7 @@ def test_what_is_known_without_a_certificate_is_said_before(tmp_path: Path) -> N
     for why, wrong in (
         ("unit", {"unit": "row"}),
         ("neighbours", {"unit": "person", "neighbours": "replace-one"}),
-        ("no plan 1", {"unit": "person", "plan": 1}),
+        ("no plan with the number 1", {"unit": "person", "plan": 1}),
         ("Over budget", {"unit": "person", "budget": Budget(epsilon=2)}),
     ):
         with pytest.raises(Refused, match=why):

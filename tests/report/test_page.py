@@ -302,7 +302,7 @@ def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
     named = {"name": "named", "sums": "sum,plan\nall,\nfirst,1\n"}
     release(folder, query=[query, query | named]).run()
     text = page.report(folder / "out")
-    assert "q, count of rows: highest for" in text
+    assert "In q, count of rows is highest for" in text
     assert "named, count of rows: " not in text
 
 
@@ -313,7 +313,7 @@ def test_no_quantile_is_called_the_highest(tmp_path: Path) -> None:
     columns = {"x": {"bounds": [0, 10], "candidates": [*range(11)]}}
     release(folder, query=query, columns=columns).run()
     text = page.report(folder / "out")
-    assert "q, count of rows: highest for" in text
+    assert "In q, count of rows is highest for" in text
     assert "q, median of x" not in text.partition("The tables")[0]
 
 

@@ -109,7 +109,7 @@ ALL = ("count", "count_low", "count_high")
     [
         ((SUMS, 2), dict.fromkeys(ALL, 1.0), "ages_cumulative.csv isn't the running sums"),
         (("ages", 5), dict.fromkeys(ALL, 1.0), "ages_cumulative.csv isn't the running sums"),
-        (("ages", 7), dict.fromkeys(ALL, 0.5), "isn't whole"),
+        (("ages", 7), dict.fromkeys(ALL, 0.5), "isn't a whole number"),
         ((SUMS, 1), {"count_std": 0.1}, "count_std that is not the standard deviation"),
         ((SUMS, 3), {"count_std": 1e-3}, "count_std that is not the standard deviation"),
         ((SUMS, 1), {"count_low": -1.0}, "count_low"),

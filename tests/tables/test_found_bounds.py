@@ -311,7 +311,7 @@ def test_what_could_vanish_is_refused_before_anything_is_charged(tmp_path: Path)
     raw = spec_of(privacy=privacy, columns={"x": {"bounds": tiny}}, output={"path": "out"})
     raw["query"] = [{"name": "q", "statistics": ["var(x)"]}]
     release = written(tmp_path, raw)
-    why = r"could be out of the range of float64.*\[0, 1e-152\] of x: choose other candidates"
+    why = r"could be out of the range of float64.*\[0, 1e-152\] of x\. Choose other candidates"
     for refused in (release.plan, release.run):  # the widest bounds do
         with pytest.raises(Refused, match=why):
             refused()

@@ -191,7 +191,7 @@ def test_what_rests_on_units_that_are_not_known_is_refused() -> None:
     raw["query"][0] |= {"clamp": True, "statistics": ["sum(x)"]}
     with pytest.raises(SpecError, match=r"clamp: sum\(x\) can be negative"):
         ln.Release(**raw)
-    with pytest.raises(SpecError, match=r"columns\.x\.bounds: Nothing in \[contribution\] bounds"):
+    with pytest.raises(SpecError, match=r"columns\.x\.bounds: Nothing in \[contribution\] limits"):
         ln.Release(**spec_of(contribution={"l2": 3}))
 
 
@@ -213,7 +213,7 @@ def test_what_is_clipped_is_counted_by_the_bounds_that_were_found(tmp_path: Path
     raw = spec_of(privacy=privacy, output={"path": "o", "format": "csv"})
     raw["query"] = [{"name": "q", "statistics": ["mean(x)"], "clipping": "0.1"}]
     release, rows = written(tmp_path, raw), rows_of()
-    assert "count_outside_x counts values outside the bounds that are found." in str(release.plan())
+    assert "count_outside_x counts values outside the bounds that the release finds." in str(release.plan())
     released = release.run()
     low, high = released.plan.spec.columns["x"].limits or (0, 0)
     away = ((rows["x"] < float(low)) | (rows["x"] > float(high))).sum()

@@ -23,7 +23,7 @@ ALL = ("count", "count_low", "count_high")
         (("people_by_state", 1), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
         (("people_by_nation", 0), dict.fromkeys(ALL, 1.0), "by_nation.csv isn't the sum"),
         (("people", 5), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
-        (("people", 5), dict.fromkeys(ALL, 0.5), "isn't whole"),
+        (("people", 5), dict.fromkeys(ALL, 0.5), "isn't a whole number"),
         (("people", 2), {"count_std": 0.1}, "count_std that is not the standard deviation"),
         (("people_by_state", 2), {"count_low": 1.0}, "count_low"),
         (("people_by_nation", 0), {"count_high": 1.0}, "count_high"),

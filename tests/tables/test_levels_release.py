@@ -305,8 +305,8 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("county,state\na,x\nb,y\n", "the name of levels[1]"),
-        ("state,nation\na,x\n", "the name of the column of the keys"),
+        ("county,state\na,x\nb,y\n", "name levels[1] exactly once"),
+        ("state,nation\na,x\n", "name the column of the keys"),
         ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 gives a value another parent"),
         ("county,state,nation\na,x,n\nb,x\n", "Line 3 doesn't have 3 fields"),
         ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
@@ -334,7 +334,7 @@ def test_files_that_are_no_tree_are_refused_with_their_line(
         ({"file": "a.csv", "levels": "state"}, "names of columns"),
         ({"file": "a.csv", "levels": ["state", "state"]}, "each column once in levels"),
         ({"file": "a.csv", "levels": ["county"]}, "each column once in levels"),
-        ({"file": "a.txt", "levels": ["state"]}, "Expected a CSV"),
+        ({"file": "a.txt", "levels": ["state"]}, "must come from a .csv file"),
         (
             {"file": "a.csv", "levels": ["state"], "edges": [1]},
             "No entry may stand beside file, except levels",
@@ -380,7 +380,7 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
 
 def test_plans_and_pages_say_what_noise_there_is(tmp_path: Path) -> None:
     plan = plan_of(spec_of())
-    assert "on a tree with the levels county, state, nation. So it" in str(plan)
+    assert "on a tree with the levels county, state, nation. So the noise" in str(plan)
     record = plan.to_record()["noisy_parts"][1]["levels"]
     assert record["unlike_rows"]
     assert sum(map(float, record["shares"].values())) == pytest.approx(1)

@@ -218,7 +218,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
         (lambda b: b[1]["certificate"].update(epsilon="0.01"), "plan.json"),
         (lambda b: b[1]["certificate"]["sensitivity"].update(l0=2), "people"),
         (lambda b: b[1]["certificate"].update(dimension=2), "coordinates"),
-        (lambda b: b[1]["certificate"].update(grid=None), "no grid"),
+        (lambda b: b[1]["certificate"].update(grid=None), "must state the grid"),
         (lambda b: b[1]["certificate"]["noise"]["parameters"].update(cells=2), "people|function"),
     ],
 )

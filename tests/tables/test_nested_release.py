@@ -283,11 +283,11 @@ def test_errors_that_are_edited(tmp_path: Path) -> None:
     [
         (lambda parts: parts[0].update(name="people.9"), "table of the spec"),
         (lambda parts: parts[0].update(name="other.1"), "queries"),
-        (lambda parts: parts.reverse(), "in order"),
+        (lambda parts: parts.reverse(), "wrong order"),
         (lambda parts: parts.pop(), "Not every table of"),
         (lambda parts: parts[0]["certificate"].update(epsilon="0.9"), "spend more|proved"),
         (lambda parts: parts[0]["certificate"]["sensitivity"].update(l0=2), "sensitivity|proved"),
-        (lambda parts: parts[-1]["certificate"].update(grid=None), "no grid"),
+        (lambda parts: parts[-1]["certificate"].update(grid=None), "must state the grid"),
         (
             lambda parts: parts[-1]["certificate"].update(dimension=7),
             "number of coordinates|proved",

@@ -325,6 +325,6 @@ def test_the_plan_names_both_errors() -> None:
     (_, error) = quantiles.in_words()
     assert error.startswith("With probability 95 %, median_x is at most ")
     assert quantiles.where == "each group that is published"
-    assert quantiles.layout.limits.startswith("counts for at most 2 rows in its quantiles")
+    assert quantiles.layout.limits.startswith("counts for at most 2 rows in each quantile")
     record = both.to_record()
     assert [part["name"] for part in record["keys"] + record["quantiles"]] == ["groups"] * 2

@@ -162,7 +162,7 @@ def test_stores_that_do_not_fit_are_refused_before_a_row_is_read(folder: Path, c
     else:
         if case in {"damaged", "another file"}:
             content = (folder / "weekly.state").read_bytes()
-            with pytest.raises(Refused, match="Move it away"):
+            with pytest.raises(Refused, match="Move that file away"):
                 release(folder).restart()
             assert (folder / "weekly.state").read_bytes() == content
             (folder / "weekly.state").unlink()

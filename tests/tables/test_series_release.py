@@ -103,7 +103,7 @@ def test_a_certificate_of_fewer_releases_is_rejected(folder: Path) -> None:
     for edited in (text.replace("releases = 3", "releases = 4"), text.replace("= 3", "= 2")):
         assert edited != text
         (directory / "spec.toml").write_text(edited, encoding="utf-8")
-        with pytest.raises(CertificateRejected, match="is for 3 releases, but the spec has"):
+        with pytest.raises(CertificateRejected, match="is for 3 releases, but the spec is for"):
             verify_resealed(directory)
 
 

@@ -166,7 +166,7 @@ def test_a_unit_moves_one_release_by_its_limit_whatever_rows_do(tmp_path: Path, 
 
 def test_persons_of_one_release_have_an_account_of_their_own(folder: Path) -> None:
     open_account(folder, "who")
-    with pytest.raises(Refused, match="unit='who', the release unit='who in one release'"):
+    with pytest.raises(Refused, match="unit='who', but the release has unit='who in one release'"):
         Release(**of_persons(), folder=folder).run()
     (folder / "v.ledger").unlink()
     open_account(folder, "who in one release")
@@ -175,7 +175,7 @@ def test_persons_of_one_release_have_an_account_of_their_own(folder: Path) -> No
     proved = verify_directory(result.path, ledger=folder / "v.ledger")
     assert "for each who in one release" in repr(proved)
     plain = {name: value for name, value in of_persons().items() if name != "series"}
-    with pytest.raises(Refused, match="unit='who in one release', the release unit='who'"):
+    with pytest.raises(Refused, match="unit='who in one release', but the release has unit='who'"):
         Release(**plain | {"output": {"path": "once"}}, folder=folder).run()
     # a column that is called like such a unit is another unit
     named = "who in one release"

@@ -125,7 +125,7 @@ def test_counts_that_are_moved_within_a_total(
     make, given = BLOCKS[name]
     folder = make(tmp_path, **given)
     move(folder / "people.csv", by)
-    with pytest.raises(CertificateRejected, match="don't follow from their intervals"):
+    with pytest.raises(CertificateRejected, match="don't follow from the stated intervals"):
         verify_resealed(folder)
 
 
@@ -134,7 +134,7 @@ def test_a_total_that_does_not_follow_from_its_interval(tmp_path: Path) -> None:
     folder = release_levels(tmp_path, **BOTH)
     for path in folder.glob("*.csv"):
         write(path, [row | {"count": "0"} for row in read(path)])
-    with pytest.raises(CertificateRejected, match="don't follow from their intervals"):
+    with pytest.raises(CertificateRejected, match="don't follow from the stated intervals"):
         verify_resealed(folder)
 
 
@@ -142,7 +142,7 @@ def test_a_bin_that_is_moved_with_its_running_sum(tmp_path: Path) -> None:
     folder = release_cumulative(tmp_path, **BOTH)
     move(folder / "ages.csv", {0: 1, 1: -1})
     move(folder / "ages_cumulative.csv", {0: 1})
-    with pytest.raises(CertificateRejected, match="don't follow from their intervals"):
+    with pytest.raises(CertificateRejected, match="don't follow from the stated intervals"):
         verify_resealed(folder)
 
 
@@ -157,7 +157,7 @@ def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
     lowest = min(same, key=lambda i: int(rows[i]["count_high"]))
     count = int(rows[largest]["count"])
     move(folder / "people.csv", {largest: -count, lowest: count})
-    with pytest.raises(CertificateRejected, match="don't follow from their intervals"):
+    with pytest.raises(CertificateRejected, match="don't follow from the stated intervals"):
         verify_resealed(folder)
 
 
@@ -187,7 +187,7 @@ def test_a_count_that_is_no_whole_number(tmp_path: Path) -> None:
     rows = read(folder / "people.csv")
     rows[0]["count"] += ".0"
     write(folder / "people.csv", rows)
-    with pytest.raises(CertificateRejected, match="isn't whole"):
+    with pytest.raises(CertificateRejected, match="isn't a whole number"):
         verify_resealed(folder)
 
 

@@ -154,7 +154,7 @@ def test_queries_are_in_one_draw_each_and_in_order(
     groups, alone = names.index("groups"), names.index("alone")
     assert alone == groups + 1
     together = ("groups+alone", draws[groups][1])
-    wrong.append(((*draws[:groups], together, *draws[alone + 1 :]), "share a draw"))
+    wrong.append(((*draws[:groups], together, *draws[alone + 1 :]), "share one draw"))
     for some, why in wrong:
         with pytest.raises(CertificateRejected, match=why):
             plan_as_certified(lay_out_query, replace(certificate, draws=some))

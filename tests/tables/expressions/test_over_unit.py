@@ -68,7 +68,7 @@ def test_random_functions_over_a_unit_mean_what_they_mean_in_python(seed: int) -
 
 _REFUSED = {
     "first(x) over who": "have no fixed order. Write first(x, by = day)",
-    "row_number() over who": "write row_number(by = day) over who",
+    "row_number() over who": "Write row_number(by = day) over who",
     "sum(x) over who": "sum over a unit adds only whole numbers",
     "sum(a) over (partition by who order by d)": "sum takes no order",
     "min(a, by = d) over who": "min takes no order",

@@ -195,7 +195,7 @@ def test_rows_in_no_group_are_counted_beside_a_query(tmp_path: Path) -> None:
     page = report(tmp_path / "out")
     for sentence in (
         "Keys are compared letter by letter. A row whose key has other capitals",
-        "The query q_rest counts with noise how many persons are in no group.",
+        "The query q_rest publishes the noisy number of persons in no group.",
         "count_in_no_group counts each who with a row in no group",
     ):
         assert sentence in page

@@ -122,7 +122,7 @@ def test_numbers_in_range_are_finite_and_verify(
         ("loop/out", "can't be created"),
         ("/proc/nothing/out", "can't be created"),
         ("x" * 250, "can't be created"),
-        ("a\0b", "NUL"),
+        ("a\0b", "null character"),
     ],
 )
 def test_output_paths_that_can_not_be(folder: Path, path: str, why: str) -> None:
@@ -156,7 +156,7 @@ def test_what_is_too_long_to_be_verified(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(output.LARGEST, name, 250)  # of 10,000,000 bytes, which take seconds
-    refuses(folder, InvalidInput, f"not verify: .*{name} .*250 bytes")
+    refuses(folder, InvalidInput, f"fail its own verification: .*{name} .*250 bytes")
 
 
 def test_folders_made_for_a_refused_release_are_taken_away(folder: Path) -> None:
@@ -195,7 +195,7 @@ def test_without_a_folder_for_temporary_files(
 ) -> None:
     wanted = {"nowhere": folder / "none", "a file": folder / "rows.csv", "full": Path("/proc")}
     monkeypatch.setattr(tempfile, "tempdir", str(wanted[there]))
-    refuses(folder, InvalidInput, "folder for temporary files")
+    refuses(folder, InvalidInput, "folder or pipe for temporary files")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -133,8 +133,8 @@ def test_floats_of_another_machine_verify(
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"sampling_rate": "0.1"}, "about samples"),
-        ({"compositions": 2}, "is for 2 releases, but the spec has 1"),
+        ({"sampling_rate": "0.1"}, "random samples"),
+        ({"compositions": 2}, "is for 2 releases, but the spec is for 1"),
     ],
 )
 def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], why: str) -> None:

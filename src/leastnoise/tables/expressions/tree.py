@@ -205,8 +205,8 @@ def type_of(values: Sequence[Expression], word: str = "") -> Type:
     if all(kind in NUMBERS for kind in types):
         return "float" if "float" in types else "int"
     if len(set(types)) > 1:
-        names = _words.list_names([_NAMES[kind] for kind in dict.fromkeys(types)])
-        raise ValueError(f"{word} compares {names}, which are never equal.")
+        names = _words.join_names([_NAMES[kind] for kind in dict.fromkeys(types)])
+        raise ValueError(f"{word} compares {names}, which are never equal. Convert one of them.")
     return types[0]
 
 

@@ -19,5 +19,5 @@ def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> Non
     parts: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
     workload = SimpleNamespace(add_up=lambda computed: [computed, computed.sum(keepdims=True)])
     whole: Any = SimpleNamespace(whole_counts=None, workload=workload, summed="sum")
-    with pytest.raises(CertificateRejected, match="isn't whole"):
+    with pytest.raises(CertificateRejected, match="isn't a whole number"):
         summed.check_on_tree(whole, Path(), parts, "csv")
