@@ -70,7 +70,7 @@ def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
 
 
 def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
-    """The spec with found bounds set, by column; None stands for bounds not yet found."""
+    """The spec with the found bounds of columns, `pairs`; None stands for bounds not yet found."""
     columns = dict(spec.columns)
     for name, pair in pairs.items():
         if (finds := columns[name].finds) is not None:

@@ -95,7 +95,7 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
 
     @property
     def leaves_out(self) -> bool:

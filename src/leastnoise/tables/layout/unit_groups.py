@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def has_one_value(spec: Spec, column: str) -> bool:
-    """True if each unit has one value of `column` by construction.
+    """True only if each unit has one value of `column` by construction.
 
     That holds for the column that names the unit, for columns joined by it, and for values computed
     over all rows of the unit. It also holds for columns derived from such values alone.
@@ -63,8 +63,8 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
 def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
     """The limits of one unit in `query`, whose rows are grouped by the `axes`.
 
-    These are the limits of the spec. `max_groups` is lowered if a unit can't be in as many groups
-    by construction.
+    These are the limits of the spec. If a unit can't be in as many groups by construction,
+    `max_groups` is lowered, or set if the spec doesn't give it.
     """
     limits, groups = spec.limits(query), groups_of_unit(spec, axes)
     if groups is None:
