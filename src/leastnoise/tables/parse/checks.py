@@ -126,7 +126,8 @@ def _at_askers(problems: list[Problem], askers: Mapping[str, str]) -> list[Probl
 def outer_keys(key: str, *, marks: str = ".[") -> Iterator[str]:
     """Yield the keys of the tables and lists around `key`, from the outermost inwards.
 
-    It stops at the depth of the deepest key of a spec.
+    Each ends before one of the letters `marks` in `key`. At most 100 keys are yielded, since no key
+    of a spec is nested deeper.
     """
     ends = (index for index, letter in enumerate(key) if letter in marks)
     return (key[:end] for end in islice(ends, _DEEPEST_KEY))

@@ -176,7 +176,10 @@ def _suggest_name(node: exp.Expr, text: str, known: Collection[str]) -> str:
 
 
 def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> bool:
-    """True if a node is a column of GROUP BY; raises ValueError if it has an alias."""
+    """True if a node of the SELECT clause is a column of GROUP BY; False if it isn't a column.
+
+    Raises ValueError for an alias, or for a column that isn't in GROUP BY.
+    """
     if isinstance(node, exp.Alias):
         why = f"Leave 'as {node.alias}' out: result columns have the names of statistics."
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec

@@ -224,7 +224,7 @@ def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatisti
 def read_numbers(
     folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """The numbers of a verified table, by column."""
+    """The numbers of a table of a verified release, by column; `parts` are the table's parts."""
     kind = release.spec.table_kind
     layouts = [part.layout for part in parts]
     columns = read_table(folder / f"{parts[0].name}.{kind}", layouts)

@@ -37,10 +37,10 @@ def find_wrong_keys(
 ) -> str | None:
     """The fault of a table's keys, as the end of a sentence; None if all keys are right.
 
-    Keys have the type of the spec, if it states one, no character of `UNSEEN`, and at most the
-    length that the spec allows. Keys of a public column are among its public keys. Rows are
-    distinct, and ordered by their keys. With `counts`, they are ordered by falling counts, then by
-    their keys.
+    `kind` is the format of the table's file. Keys have the type of the spec, if it states one, no
+    character of `UNSEEN`, and at most the length that the spec allows. Keys of a public column are
+    among its public keys. Rows are distinct, and ordered by their keys. With `counts`, they are
+    ordered by falling counts, then by their keys.
     """
     remaining = list(columns)
     axis_orders: list[list[list[Any]]] = []

@@ -77,7 +77,10 @@ def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
 def read_labelled(
     path: Path, parts: Sequence[TableShape]
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """The columns of a query's table in a workbook, and the labels above them."""
+    """The columns of a query's table in a workbook, and the labels above them.
+
+    Raises InvalidInput, OSError or ValueError for any other file.
+    """
     content = _files.read_bytes(path, most=_LARGEST_WORKBOOK, links=False)
     most_bytes = _IN_XML * _largest(parts)
     cells = parts[0].listed_cells

@@ -114,7 +114,7 @@ class Grid(Section):
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Return the candidates; raise ValueError unless they can be candidates of a column.
 
-    Raises it for too few or too many, for a size of 2^1000 or more, and if they don't increase as
+    There have to be 2 to 100,000 candidates, which are smaller than 2^1000 in size, and increase as
     floats.
     """
     if not 2 <= len(values) <= MOST_CANDIDATES:
@@ -200,7 +200,10 @@ class FindBounds(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the section unchanged; raise ValueError if it lacks the key `find`."""
+        """Return the section unchanged; raise ValueError if it lacks the key `find`.
+
+        A misspelt `find` raises no error here; pydantic reports it.
+        """
         return require_key(value, "find", forms=_FORMS)
 
 

@@ -63,7 +63,10 @@ class FindLimit(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the section unchanged; raise ValueError if it lacks the key `find`."""
+        """Return the section unchanged; raise ValueError if it lacks the key `find`.
+
+        A misspelt `find` raises no error here; pydantic reports it.
+        """
         return require_key(value, "find", forms=_FORMS)
 
     @property

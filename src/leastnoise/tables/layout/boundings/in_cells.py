@@ -140,7 +140,7 @@ class InCells(UnitShifts):
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if there are several cells, and a person can move all at once by `most`."""
+        """True if there are several cells, and a person can move all of them at once by `most`."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
