@@ -54,10 +54,10 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """The narrowest bounds that a release may find, and those with the smallest absolute values.
+    """The narrowest bounds that a release may find, and the bounds with the smallest sizes.
 
     Noise is scaled by the width of the bounds, or by the largest absolute value. So published
-    numbers are smallest for these bounds, where floats might underflow.
+    numbers are smallest for these two pairs, where floats might underflow.
     """
     finds, values = column.finds, column.ends
     pairs = [*pairwise(values)]

@@ -99,8 +99,9 @@ def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
 def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     """The next step of a series.
 
-    Raises Refused if all releases were published, or if ledger, state and folders contradict each
-    other.
+    Raises Refused if all releases were published, or if the state file is missing, unreadable or
+    older than the ledger. Also raises it if ledger, state and folders contradict each other in
+    another point, and for a series that was charged without running totals.
     """
     file, begun, path = state_file(spec, folder), standing.begun, _output(spec, folder)
     newest = _newest_folder(path)
