@@ -172,7 +172,7 @@ class Unlisted(Axis):
 
     @property
     def cells(self) -> int:
-        """1: each group has a draw of noise of its own, with the same law for all groups."""
+        """1: the layout is the shape of one group's row; each group gets its own draw of noise."""
         return 1
 
     @property

@@ -126,7 +126,7 @@ def _name_bounds(finds: FindBounds) -> str:
 
 
 def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
-    """Yield sentences about bounds at the end of the candidates, or next to each other."""
+    """Yield sentences about bounds that are the first, the last or neighbouring candidates."""
     finds, values, (low, high) = column.finds, column.ends, bounds
     if finds is None:
         return

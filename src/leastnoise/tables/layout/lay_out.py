@@ -53,7 +53,7 @@ def lay_out_tree(
     choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
     whole: bool = False,
 ) -> Parts:
-    """Lay out the cells of a query that publishes a tree of sums.
+    """Lay out the cells of a query that publishes a tree of sums: one part, with one layout.
 
     The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
     the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
@@ -221,12 +221,13 @@ def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout,
 def find_bits(shape: Layout, bounding: Bounding) -> int:
     """The largest number of fixed-point bits, at most 28, for which bounding is exact in float64.
 
-    A person has an integer in each coordinate. A limit is on the sum of their squares (a ball), or
-    on the sum, over cells, of the largest integer in the cell. Since coordinates are clamped, both
-    sums stay below 2^53, where float64 adds whole numbers without rounding. Totals of 2^34 persons
-    stay below 2^63. The result is 0 for a person who counts 1 in each of a few cells, and 28 if a
-    row is a unit. Raises LayoutError if 8 bits are too many, or if limits are so small that all
-    values would round to 0.
+    A person has an integer in each coordinate. A limit is on the sum of the squares of these
+    integers (a ball), or on the sum, over cells, of the largest integer in the cell. With these
+    bits, both sums are below 2^53 even for a person over the limit, since coordinates are clamped
+    first. Below 2^53 float64 adds whole numbers without rounding. Totals of 2^34 persons stay below
+    2^63. The result is 0 for a person who counts 1 in each of a few cells, and 28 if a row is a
+    unit. Raises LayoutError if 8 bits are too many, or if limits are so small that all values would
+    round to 0.
     """
     if isinstance(bounding, OnceInCells):
         return 0

@@ -138,7 +138,7 @@ class Layout(TableShape):
 
     @property
     def leaves_out(self) -> bool:
-        """True if a unit in too many cells is dropped from some, which biases the numbers."""
+        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
         most = self.bounding.most_groups
         if most is None or most == 1 or self._all_count:
             return False

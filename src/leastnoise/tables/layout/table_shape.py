@@ -99,5 +99,5 @@ class TableShape(ABC):
 
     @property
     def leaves_out(self) -> bool:
-        """True if a unit in too many cells is dropped from some, which biases the numbers."""
+        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
         return False

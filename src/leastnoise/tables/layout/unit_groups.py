@@ -51,8 +51,9 @@ def has_one_value(spec: Spec, column: str) -> bool:
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
     """The most groups by these `axes` in which a unit can be by construction.
 
-    This is the number of groups by the columns in which a unit may have several values. None if
-    these are all columns, so that nothing follows, or if one of them has unlisted keys.
+    A unit may have several values in some of the columns; the result is the product of their
+    numbers of groups. None if a unit may have several values in every column, so that nothing
+    follows. Also None if such a column has unlisted keys.
     """
     several = [axis for axis in axes if not has_one_value(spec, axis.column)]
     if len(several) == len(axes) or any(isinstance(axis, Unlisted) for axis in several):

@@ -78,8 +78,8 @@ class Baselines:
         """The fraction of the spherical noise's variance that this certificate's noise saves.
 
         The variance is averaged over the numbers of a cell. `first` is the query's first coordinate
-        in the noise. None for noise without a geometry whose coordinates all have the same law,
-        such as spherical or Laplace noise.
+        in the noise. None if the noise has no geometry and the same law in all coordinates, such as
+        spherical or Laplace noise.
         """
         geometry, noise = certificate.geometry, certificate.noise
         if geometry is None and not isinstance(noise, VectorNoise):
@@ -120,7 +120,7 @@ def _laplace_scale(budget: Budget, releases: int) -> Fraction:
 def _find_smallest(layouts: Sequence[Layout]) -> Sensitivity:
     """The first sensitivity whose l2 radius is the smallest of all layouts' radii.
 
-    It is a ball of this radius if no sensitivity has it.
+    If no sensitivity has this radius, the result is a ball with it.
     """
     least = min(layout.l2 for layout in layouts)
     offered = (sensitivity for layout in layouts for sensitivity in layout.sensitivities)

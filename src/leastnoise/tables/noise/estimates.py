@@ -61,7 +61,7 @@ def log_radial(d: int, epsilon: float) -> float:
 
 
 def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Estimate ln of the smallest variance of each count, if a unit may move all `queries` by 1.
+    """Estimate ln of the least variance of each of `queries` counts that a unit may all move by 1.
 
     A unit that is added or removed moves all in the same direction (`log_of_counts`). A replaced
     unit moves them within a box, whose uniform point has the mean square 1/3 in each count.
@@ -101,7 +101,8 @@ def log_of_counts(queries: int, epsilon: float) -> float:
 def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
     """Estimate ln of the variance of each query's numbers, for two-sided noise with the best core.
 
-    The cubes and simplices `parts` have at most MOST_ADDED numbers together.
+    An added unit raises the numbers of query i within the cube or simplex `parts[i]`. All queries
+    together have at most MOST_ADDED numbers.
     """
     shapes = [(counts.queries, counts.most, float(counts.bound)) for counts in parts]
     squares = _scaled_variances(tuple(sorted(shapes)), epsilon if epsilon > _STEPPED else 0.0)

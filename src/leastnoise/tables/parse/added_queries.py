@@ -101,10 +101,10 @@ def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, 
 
 
 def _with_counts(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """Replace `clipping` and `rest` by separate queries.
+    """Replace `clipping` and `rest` by separate queries; the result is as in `expand`.
 
-    The query and its added queries share the budget that the query had. The added queries group by
-    bands instead of a histogram, with the same rows.
+    A query and the queries added for it share the budget that the query had. The added queries
+    group by bands instead of a histogram, with the same rows.
     """
     kept: list[Query] = []
     added: list[Query] = []
@@ -260,7 +260,10 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each limit, and each column's bounds, already stated as found."""
+    """Yield a problem for each limit, and for each column's bounds, that the spec gives as `found`.
+
+    Only a release writes this key, for its own record.
+    """
     for key, finder in found_limits.list_finders(spec):
         if finder.finds.found is not None:
             yield f"{key}.found", _WRITTEN.replace("bounds", "limit")

@@ -421,7 +421,8 @@ def _has_limits(spec: Spec, query: Query) -> bool:
 def _why_not_on(spec: Spec, join: Join) -> str | None:
     """The reason why a table can't be joined by the column `join.on`; None if it can.
 
-    The column is derived only after the join, or the join would break the guarantee.
+    A column that is derived doesn't exist before the join. Joins by some other columns would break
+    the guarantee.
     """
     if join.on in spec.derive:
         return f"{join.on!r} is derived, and joins come before: join by a column of the source."

@@ -31,11 +31,11 @@ _KEY_TYPES: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 @final
 @dataclass(frozen=True, kw_only=True)
 class ColumnUse:
-    """A use of a column under the `key` of the spec that names it.
+    """A use of a column under the `key` of the spec that names the column.
 
     For this `purpose` the column must have one of the `types`. If `bounded`, the column is summed
-    and needs public bounds. `keys` are public keys with which its values are compared; `keys_at` is
-    the key of the spec that lists them.
+    and needs public bounds. `keys` are public keys with which the column's values are compared;
+    `keys_at` is the key of the spec that lists them.
     """
 
     column: str

@@ -214,8 +214,8 @@ def _assume_size(spec: Spec, size: Assumed) -> Spec:
 def _plain_value(value: Any, key: str, problems: Problems, left: int = DEEPEST) -> Any:
     """Convert arrays to lists, paths to texts, and numbers of other libraries to Python's own.
 
-    A name that isn't a text is a problem, and left out. Raises SpecError for more than `left`
-    levels of nested lists and tables.
+    A key that isn't a text is a problem, and left out. Raises SpecError for more than `left` levels
+    of nested lists and tables.
     """
     if left < 0:
         why = f"Values are nested more than {DEEPEST} levels deep, which no spec needs."

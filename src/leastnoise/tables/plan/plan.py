@@ -36,7 +36,7 @@ _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """A published table of a query, with the parts that have its columns."""
+    """A published table of a query, with the parts that publish the table's columns."""
 
     name: str
     parts: tuple[TablePart, ...]
@@ -87,7 +87,7 @@ class Plan(Framed, Shown):
 
     @cached_property
     def parts(self) -> tuple[TablePart, ...]:
-        """The parts of all tables, query by query; the parts with noise come first."""
+        """The parts of all tables by query; in each query, the parts with noise come first."""
 
         def order(part: TablePart) -> tuple[int, int, int]:
             positions = [position for layout in part.layouts for position in layout.places]

@@ -138,7 +138,7 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
 def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     """Sentences about the effect of the bounds of columns on the statistics of `layouts`.
 
-    Sentences about bounds and limits that the release finds follow.
+    After them come sentences about bounds and limits that the release finds.
     """
     parts = (
         part for layout in layouts for statistic in layout.statistics for part in statistic.parts

@@ -70,7 +70,8 @@ def find_wrong_keys(
 def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
     """Yield the sort keys of all rows on an axis: a list for each type that the keys may have.
 
-    In a CSV, unlisted keys may be read as several types. If a key is wrong, no list is yielded.
+    In a CSV, unlisted keys may be read as several types. The sort key of a public key is its
+    position in the spec. If a key is wrong, no list is yielded.
     """
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):

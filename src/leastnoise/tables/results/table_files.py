@@ -125,8 +125,8 @@ def values_as_read(values: list[Any], kind: str) -> list[Any]:
 def _largest(parts: Sequence[TableShape]) -> int:
     """The most bytes that are read of the file of a query's table.
 
-    It is an upper bound on the length of the file. With unlisted groups, whose number has no bound,
-    it is 2^31.
+    With listed groups, no file that `write_table` writes is longer. With unlisted groups, whose
+    number has no bound, it is 2^31.
     """
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:

@@ -132,6 +132,7 @@ class InCells(UnitShifts):
         """A bound on the sum of the squares of a person's numbers.
 
         It is `most` times `all_cells`, times the number of a cell's numbers that a row can move.
+        With `by_number` the last factor is 1.
         """
         return (1 if self.by_number else numbers.at_once) * self.most * self.all_cells(numbers)
 
@@ -279,9 +280,9 @@ class ReplacedInCells(UnitShifts):
         return [(2 if j in numbers.lowered else 1) * most for j in range(numbers.each)]
 
     def _signed(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body of all differences t − t′, where t, t′ ≥ 0 and each adds up to at most R.
+        """The body of all differences t − t′ of vectors t, t′ ≥ 0 whose numbers sum to at most R.
 
-        Empty unless all numbers are raised.
+        Empty unless all numbers are raised and such a body is known.
         """
         if numbers.lowered:
             return ()
