@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finder:
-    """The limit called `name` that a release finds, for one `query`, or for all if it is None."""
+    """The limit called `name` that a release finds, for one `query`; for all queries if None."""
 
     name: str
     finds: FindLimit

@@ -91,9 +91,10 @@ def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """The spec with the queries that its keys add; for each, the key that asks for it.
+    """Add the queries for which a spec's keys ask; return the spec, and the key of each new query.
 
-    The second result maps the path of an added query, such as query[3], to that key.
+    The second result maps the path of an added query, such as query[3], to the key that asks for
+    it.
     """
     spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)
@@ -142,7 +143,7 @@ def _with_counts(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict
 
 
 def _count_losses(parsed: ParsedQuery) -> tuple[str, ...]:
-    """The statistics of a query that count rows and values lost to limits and bounds."""
+    """The statistics that count a query's rows and values that limits and bounds take away."""
     parts = [part for statistic in parsed.statistics for part in statistic.parts if part.of_values]
     bounded = dict.fromkeys(part.column for part in parts if not part.of_all_groups)
     over = (CountOverLimits.kind,) if parsed.spec.limits(parsed.query).counted else ()
@@ -226,7 +227,7 @@ def _check_candidates(name: str, column: Column, finds: FindBounds, path: str) -
 
 
 def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
-    """Add queries that find bounds, in place of the `share` of each section of such bounds.
+    """Add queries that find bounds, in place of `share` in bounds; the result is as in `expand`.
 
     Each added query has exactly its share of the whole budget; the other queries divide the rest in
     the same proportions as before.

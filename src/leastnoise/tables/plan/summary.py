@@ -272,7 +272,7 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
 
 
 def advise_max_groups(plan: Plan) -> Iterator[str]:
-    """Yield advice about queries by unlisted keys whose groups of a person only max_rows limits."""
+    """Yield advice about queries by unlisted keys where only max_rows limits a person's groups."""
     limits = {query.name: plan.spec.limits(query) for query in plan.spec.query}
     names = dict.fromkeys(
         layout.name

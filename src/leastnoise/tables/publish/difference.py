@@ -240,7 +240,7 @@ def read_numbers(
 def _subtract(
     both: _Both, published: Sequence[dict[str, np.ndarray[Any, np.dtype[np.float64]]]]
 ) -> Table:
-    """The difference of the two tables of a query."""
+    """The later table of a query minus the earlier table."""
     layouts: list[Layout] = [part.layout for part in both[0]]
     names = [name for axis in layouts[0].axes for name in axis.columns]
     names += ["condition"] if layouts[0].conditions else []

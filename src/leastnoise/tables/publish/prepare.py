@@ -209,9 +209,9 @@ class Standing:
 
     @classmethod
     def find(cls, spec: Spec, folder: Path) -> Self | None:
-        """The state of a spec's series; None without a series.
+        """The state of a spec's series; None without a series, or without a ledger.
 
-        The path of its ledger is relative to `folder`. Raises the errors of the ledger.
+        The ledger's path is relative to `folder`. Raises the errors of the ledger.
         """
         section, privacy = spec.series, spec.privacy
         if section is None or privacy.ledger is None:
@@ -354,7 +354,11 @@ def charge(
     tell: Callable[[str], object],
     label: str,
 ) -> int | None:
-    """Charge the ledger, and return the number of its new entry; None for a spec without one."""
+    """Enter the release in the ledger; return the number of its entry, or None without a ledger.
+
+    The ledger is charged, unless it was charged before: for a preregistered plan, or for a series
+    that has begun. Raises the errors of the ledger.
+    """
     account = spec.privacy.ledger
     if account is None:
         return None

@@ -136,7 +136,10 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
 
 
 def is_complete(spec: Spec, folder: Path, standing: Standing) -> bool:
-    """True if all releases of a series were published, and no folder is still to be written."""
+    """True if all releases of a series were published, and no folder is still to be written.
+
+    False, too, if the state file is unreadable, of another plan, or doesn't fit the ledger.
+    """
     begun, file = standing.begun, state_file(spec, folder)
     if begun is None or begun.tag is None or begun.published < standing.releases:
         return False

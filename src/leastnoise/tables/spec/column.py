@@ -48,8 +48,8 @@ _LARGEST = Fraction(2) ** 1000
 class Grid(Section):
     """Numbers from `from` to `to`, both included: either a `step` apart, or `number` in all.
 
-    On a logarithmic scale the numbers grow by a constant factor. Those between the ends are then
-    rounded to six digits.
+    On a logarithmic scale the numbers grow by a constant factor. The numbers between the two ends
+    are then rounded to six digits.
     """
 
     first: Number = key("the smallest candidate", "from = 0", alias="from")
