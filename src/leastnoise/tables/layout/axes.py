@@ -40,7 +40,7 @@ class Axis(ABC):
     @property
     @abstractmethod
     def cells(self) -> int:
-        """The number of groups."""
+        """The number of groups; 1 if the spec doesn't list them."""
 
     @property
     @abstractmethod
@@ -71,8 +71,8 @@ class Axis(ABC):
 class KeyColumn(Axis):
     """A column by whose public values rows are grouped.
 
-    If a hierarchy of the values is published, `levels` has its levels. Each has a name, and for
-    each of the `values` the value of the level to which it belongs.
+    If a hierarchy of the values is published, `levels` has its levels. Each level is a pair: a
+    name, and for each of the `values` the key of the level that contains the value.
     """
 
     values: tuple[Key, ...]
@@ -161,7 +161,8 @@ class RunningBins(Axis):
 class Unlisted(Axis):
     """A column by which rows are grouped, and whose values the spec doesn't list.
 
-    `kind` is its type, or None if the spec doesn't give it. A text has at most `longest` bytes.
+    `kind` is the column's type, or None if the spec doesn't give it. Rows with a text of more than
+    `longest` bytes are left out.
     """
 
     kind: ColumnType | None
@@ -171,7 +172,7 @@ class Unlisted(Axis):
 
     @property
     def cells(self) -> int:
-        """1: each group has a draw of noise of its own, with the same law for all groups."""
+        """1: the layout is the shape of one group's row; each group gets its own draw of noise."""
         return 1
 
     @property
@@ -204,9 +205,9 @@ class Nearest(Axis):
 
     @property
     def edges(self) -> list[float]:
-        """The middles between neighbouring candidates.
+        """The middles between neighbouring candidates, as floats.
 
-        A value there counts at the larger candidate.
+        A value at a middle counts at the larger candidate.
         """
         return [float((low + high) / 2) for low, high in pairwise(self.values)]
 

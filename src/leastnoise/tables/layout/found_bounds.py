@@ -54,10 +54,10 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """The narrowest bounds that a release may find, and those with the smallest absolute values.
+    """The narrowest bounds that a release may find, and the bounds with the smallest sizes.
 
     Noise is scaled by the width of the bounds, or by the largest absolute value. So published
-    numbers are smallest for these bounds, where floats might underflow.
+    numbers are smallest for these two pairs, where floats might underflow.
     """
     finds, values = column.finds, column.ends
     pairs = [*pairwise(values)]
@@ -70,7 +70,7 @@ def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
 
 
 def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
-    """The spec with found bounds set, by column; None stands for bounds not yet found."""
+    """The spec with the found bounds of columns, `pairs`; None stands for bounds not yet found."""
     columns = dict(spec.columns)
     for name, pair in pairs.items():
         if (finds := columns[name].finds) is not None:
@@ -126,7 +126,7 @@ def _name_bounds(finds: FindBounds) -> str:
 
 
 def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
-    """Yield sentences about bounds at the end of the candidates, or next to each other."""
+    """Yield sentences about bounds that are the first, the last or neighbouring candidates."""
     finds, values, (low, high) = column.finds, column.ends, bounds
     if finds is None:
         return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finder:
-    """The limit called `name` that a release finds, for one `query`, or for all if it is None."""
+    """The limit called `name` that a release finds, for one `query`; for all queries if None."""
 
     name: str
     finds: FindLimit
@@ -92,9 +92,10 @@ def _replace(spec: Spec, finder: Finder, value: int | FindLimit) -> Spec:
 
 
 def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
-    """The layout of the finder's query, in which rows or groups are counted.
+    """The layout by which the choice of a limit counts the rows or groups that a limit cuts off.
 
-    None if the limit is for all queries: then rows of the whole data are counted.
+    It is about the finder's query. None if the limit is for all queries: then rows of the whole
+    data are counted.
     """
     if finder.query is None:
         return None
@@ -111,10 +112,11 @@ def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
 
 
 def units_of_choice(spec: Spec, finder: Finder) -> int:
-    """A bound, with probability 95 %, on how many units the choice of a limit may be off.
+    """The number of units by which the choice of a limit may be off, with probability 95 %.
 
-    For m candidates it is 2·ln(20m)/ε, rounded up, where ε is the share of the choice. Source:
-    theory/release.md §13.
+    With that probability the choice is as good as with at most this number of units more or fewer
+    above the limit. For m candidates the number is 2·ln(20m)/ε, rounded up, where ε is the share of
+    the choice. Source: theory/release.md §13.
     """
     epsilon = float(epsilon_of_choice(spec, finder))
     return math.ceil(2 * math.log(20 * len(finder.finds.candidates)) / epsilon)

@@ -53,7 +53,7 @@ def lay_out_tree(
     choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
     whole: bool = False,
 ) -> Parts:
-    """Lay out the cells of a query that publishes a tree of sums.
+    """Lay out the cells of a query that publishes a tree of sums: one part, with one layout.
 
     The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
     the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
@@ -80,7 +80,11 @@ def shape_of(  # noqa: PLR0917 (five calls)
     *,
     part: str,
 ) -> Layout:
-    """The layout of one part of a query, before a bounding and a number of bits are chosen."""
+    """The layout of one part of a query, before a bounding and a number of bits are chosen.
+
+    `places` has the positions of the `statistics` in the query, and `needs` the components of each.
+    `components` are all components that the part sums.
+    """
     axes = axes_of(spec, query)
     together = any(item.of_all_groups for item in statistics)
     return Layout(
@@ -193,7 +197,10 @@ def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
 
 
 def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout, ...]:
-    """A layout for each bounding that allows exact sums; raises LayoutError if none does."""
+    """A layout for each bounding that allows exact sums.
+
+    Raises LayoutError if none does, or if there are no boundings.
+    """
     layouts: list[Layout] = []
     reasons: list[LayoutError] = []
     for bounding in boundings:
@@ -214,11 +221,13 @@ def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout,
 def find_bits(shape: Layout, bounding: Bounding) -> int:
     """The largest number of fixed-point bits, at most 28, for which bounding is exact in float64.
 
-    A person has an integer in each coordinate. A limit is on the sum of their squares (a ball), or
-    on the sum, over cells, of the largest integer in the cell. Since coordinates are clamped, both
-    sums stay below 2^53, where float64 adds whole numbers without rounding. Totals of 2^34 persons
-    stay below 2^63. It is 0 for a person who counts 1 in each of a few cells, and 28 if a row is a
-    unit. Raises LayoutError for too few bits.
+    A person has an integer in each coordinate. A limit is on the sum of the squares of these
+    integers (a ball), or on the sum, over cells, of the largest integer in the cell. With these
+    bits, both sums are below 2^53 even for a person over the limit, since coordinates are clamped
+    first. Below 2^53 float64 adds whole numbers without rounding. Totals of 2^34 persons stay below
+    2^63. The result is 0 for a person who counts 1 in each of a few cells, and 28 if a row is a
+    unit. Raises LayoutError if 8 bits are too many, or if limits are so small that all values would
+    round to 0.
     """
     if isinstance(bounding, OnceInCells):
         return 0

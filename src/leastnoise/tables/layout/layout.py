@@ -112,7 +112,7 @@ class Layout(TableShape):
 
     @property
     def limits(self) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         bounding, numbers = self.bounding, self.numbers
@@ -129,13 +129,16 @@ class Layout(TableShape):
 
     @property
     def _all_count(self) -> bool:
-        """True if, by construction, a unit is in no more groups than its bounding allows."""
+        """True if it is known that a unit is in no more groups than its bounding allows.
+
+        It is known by construction: see `groups_of_unit`.
+        """
         known, most = self.groups_of_unit, self.bounding.most_groups
         return known is not None and (most is None or known <= most)
 
     @property
     def leaves_out(self) -> bool:
-        """True if a unit in too many cells is dropped from some, which biases the numbers."""
+        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
         most = self.bounding.most_groups
         if most is None or most == 1 or self._all_count:
             return False
@@ -260,8 +263,10 @@ class Layout(TableShape):
 class SpecLayout:
     """A checked spec with the layouts of its queries, from which planning starts.
 
-    For each query, `lay_out_query` makes an item of `queries` and `lay_out_ranks` an item of
-    `quantiles`. The layouts don't depend on ε, δ and the importances.
+    For each query, `queries` has the parts that need noise, from `lay_out_query`. Each part is a
+    tuple of alternative layouts, one for each bounding of a unit. For each query, `quantiles` has
+    the layouts of the columns with quantiles, from `lay_out_ranks`. The layouts don't depend on ε,
+    δ and the importances.
     """
 
     spec: Spec

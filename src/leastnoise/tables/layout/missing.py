@@ -70,7 +70,7 @@ def _by_column(spec: Spec, statistics: Sequence[AnyStatistic]) -> dict[str, list
 
 
 def _of_ratio(spec: Spec, ratio: Ratio) -> str:
-    """A sentence about the rows that a ratio uses; empty if it uses all rows."""
+    """A sentence about the rows that a ratio uses; "" if every row has the values that it needs."""
     label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
     names = [spec.labels.get(name, name) for name in needed]
     if names:
@@ -139,7 +139,11 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
 
 
 def _middle(column: Column, query: Query, middle: Fraction) -> str:
-    """A phrase for the number that stands for missing values, if the spec doesn't give it."""
+    """A phrase for the middle of a column's bounds, or of the widest bounds that may be found.
+
+    As the spec promises that no value is missing, this number stands for a value that is missing
+    anyway.
+    """
     finds = column.finds
     if finds is None or finds.found is not None:
         return f"{float(middle):.15g}, the middle of its bounds"

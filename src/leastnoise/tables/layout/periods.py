@@ -38,8 +38,8 @@ class RunningSums:
     """The sums of one query that the next release of its series needs.
 
     `noise` has, for each cell, partial sums of noise in the tree, which are as secret as the rows
-    (see `noise.trees.next_leaf`). `counts` are the published counts of the release, and `totals`
-    the published running totals.
+    (see `noise.trees.next_leaf`). `counts` are the published counts of the last release, and
+    `totals` the running totals that it published.
     """
 
     noise: tuple[tuple[int, ...], ...] = field(repr=False)

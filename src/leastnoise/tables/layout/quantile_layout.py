@@ -20,10 +20,11 @@ class QuantileLayout(TableShape):
     """The layout of the quantiles of one column in a query.
 
     Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows errors
-    in ranks as shares of a group's rows, for groups with these `sizes`. The total of a tree of the
-    histogram's counts may decide which groups are published. Then `count` is the layout of the
-    table's column with that total. `share` is the share of the query's budget that the spec gives
-    to the quantiles of all columns. If it is None, the share is proportional to their number.
+    in ranks as shares of a group's rows, for groups of as many rows as each item of `sizes`. The
+    total of a tree of the histogram's counts may decide which groups are published. Then `count` is
+    the layout of the table's column with that total. `share` is the share of the query's budget
+    that the spec gives to the quantiles of all columns. If it is None, the share is proportional to
+    their number.
     """
 
     statistics: tuple[Quantile, ...]

@@ -95,9 +95,9 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
 
     @property
     def leaves_out(self) -> bool:
-        """True if a unit in too many cells is dropped from some, which biases the numbers."""
+        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
         return False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def has_one_value(spec: Spec, column: str) -> bool:
-    """True if each unit has one value of `column` by construction.
+    """True only if each unit has one value of `column` by construction.
 
     That holds for the column that names the unit, for columns joined by it, and for values computed
     over all rows of the unit. It also holds for columns derived from such values alone.
@@ -51,8 +51,9 @@ def has_one_value(spec: Spec, column: str) -> bool:
 def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
     """The most groups by these `axes` in which a unit can be by construction.
 
-    This is the number of groups by the columns in which a unit may have several values. None if
-    these are all columns, so that nothing follows, or if one of them has unlisted keys.
+    A unit may have several values in some of the columns; the result is the product of their
+    numbers of groups. None if a unit may have several values in every column, so that nothing
+    follows. Also None if such a column has unlisted keys.
     """
     several = [axis for axis in axes if not has_one_value(spec, axis.column)]
     if len(several) == len(axes) or any(isinstance(axis, Unlisted) for axis in several):
@@ -63,8 +64,8 @@ def groups_of_unit(spec: Spec, axes: Sequence[Axis]) -> int | None:
 def limits_of(spec: Spec, query: Query, axes: Sequence[Axis]) -> Limits:
     """The limits of one unit in `query`, whose rows are grouped by the `axes`.
 
-    These are the limits of the spec. `max_groups` is lowered if a unit can't be in as many groups
-    by construction.
+    These are the limits of the spec. If a unit can't be in as many groups by construction,
+    `max_groups` is lowered, or set if the spec doesn't give it.
     """
     limits, groups = spec.limits(query), groups_of_unit(spec, axes)
     if groups is None:

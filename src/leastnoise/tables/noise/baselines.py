@@ -33,11 +33,11 @@ _SPHERICAL = ("gaussian", "l2")  # in one dimension the "l2" family is Laplace n
 class Baselines:
     """Noise that needs only norms of a query: the best spherical, Laplace and Gaussian noise.
 
-    `laplace` is for the l1 norm, `gaussian` for the l2 norm; `spherical` is the least noise for the
-    l2 norm. `laplace` or `gaussian` is None if it isn't applicable, such as `gaussian` at δ = 0. In
-    a series, all releases together meet the budget, and `spherical` is Gaussian if δ > 0. If
-    published numbers are sums of noisy numbers, the std of a sum is `summed` times the std of the
-    noise.
+    `laplace` is for the l1 norm, `gaussian` for the l2 norm. `spherical` is the better of
+    `gaussian` and noise of the family "l2". `laplace` or `gaussian` is None if it isn't applicable,
+    such as `gaussian` at δ = 0. In a series, all releases together meet the budget, and `spherical`
+    is Gaussian if δ > 0. If published numbers are sums of noisy numbers, the std of a sum is
+    `summed` times the std of the noise.
     """
 
     laplace: Noise | None
@@ -77,8 +77,8 @@ class Baselines:
     def find_saving(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
         """The fraction of the spherical noise's variance that this certificate's noise saves.
 
-        It is the mean over the numbers of a cell. `first` is the query's first coordinate in the
-        noise. None for noise without a geometry whose coordinates all have the same law, such as
+        The variance is averaged over the numbers of a cell. `first` is the query's first coordinate
+        in the noise. None if the noise has no geometry and the same law in all coordinates, such as
         spherical or Laplace noise.
         """
         geometry, noise = certificate.geometry, certificate.noise
@@ -118,7 +118,10 @@ def _laplace_scale(budget: Budget, releases: int) -> Fraction:
 
 
 def _find_smallest(layouts: Sequence[Layout]) -> Sensitivity:
-    """The first sensitivity whose l2 radius is the smallest of all layouts' radii."""
+    """The first sensitivity whose l2 radius is the smallest of all layouts' radii.
+
+    If no sensitivity has this radius, the result is a ball with it.
+    """
     least = min(layout.l2 for layout in layouts)
     offered = (sensitivity for layout in layouts for sensitivity in layout.sensitivities)
     radii = (

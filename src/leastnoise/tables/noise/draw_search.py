@@ -252,10 +252,10 @@ def _choose_noise(
 ) -> tuple[Chosen, Sequence[Noise | None]]:
     """Choose the noise of each draw; return it with the noise before joint scaling.
 
-    If no draw is scaled jointly, each noise before scaling is None. Noise that takes seconds to
-    search is not scaled jointly: spherical noise with more than one parameter, and noise for one
-    number in each of several cells that a unit moves. It is searched only if it might have less
-    variance than all known offers.
+    If no draw is scaled jointly, each noise before scaling is None. Two kinds of noise take seconds
+    to search: spherical noise with more than one parameter, and noise for one number in each of
+    several cells that a unit moves. They are left out at first, and searched only if they might
+    have less variance than all known offers.
     """
     joint = None
     if len(draws) > 1 and budget.delta:

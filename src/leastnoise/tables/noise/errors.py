@@ -90,7 +90,8 @@ class ExpectedError:
     """The error of one published statistic in a cell, in the statistic's units.
 
     For a mean it is a bound if the noisy count of a group is `rows`. A half-width is infinite if
-    noise may make the denominator of a ratio 0.
+    noise may make the denominator of a ratio 0. The last two are the std with plain Laplace and
+    with plain Gaussian noise; None if that noise isn't applicable.
     """
 
     statistic: str

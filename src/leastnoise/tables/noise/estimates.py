@@ -61,7 +61,7 @@ def log_radial(d: int, epsilon: float) -> float:
 
 
 def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Estimate ln of the smallest variance of each count, if a unit may move all `queries` by 1.
+    """Estimate ln of the least variance of each of `queries` counts that a unit may all move by 1.
 
     A unit that is added or removed moves all in the same direction (`log_of_counts`). A replaced
     unit moves them within a box, whose uniform point has the mean square 1/3 in each count.
@@ -73,10 +73,11 @@ def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> floa
 
 @cache
 def log_of_counts(queries: int, epsilon: float) -> float:
-    """Estimate ln of the variance of a count with noise that falls in steps, at the best core.
+    """Estimate ln of the variance of each of `queries` counts that a unit may raise together by 1.
 
-    A single number gets noise on the whole numbers, which has less variance. For small ε only the
-    scale of the law depends on ε. Source: theory/bodies.md §3.
+    The noise is two-sided, and falls in steps outside the best core. A single count gets noise on
+    the whole numbers, which has less variance. For small ε only the scale of the law depends on ε.
+    Source: theory/bodies.md §3.
     """
     if queries == 1:
         return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
@@ -100,7 +101,8 @@ def log_of_counts(queries: int, epsilon: float) -> float:
 def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
     """Estimate ln of the variance of each query's numbers, for two-sided noise with the best core.
 
-    The cubes and simplices `parts` have at most MOST_ADDED numbers together.
+    An added unit raises the numbers of query i within the cube or simplex `parts[i]`. All queries
+    together have at most MOST_ADDED numbers.
     """
     shapes = [(counts.queries, counts.most, float(counts.bound)) for counts in parts]
     squares = _scaled_variances(tuple(sorted(shapes)), epsilon if epsilon > _STEPPED else 0.0)
@@ -113,10 +115,11 @@ def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape
 
     Notation: t of all D coordinates are above 0, and s of the q numbers of one shape; b is the
     bound of the shape. κ(s) is the mean square of a coordinate of a uniform point in a cube or a
-    simplex of s numbers. Volumes are as in `_volumes`.
+    simplex of s numbers. V_t is the volume of points with t coordinates above 0, as in `_volumes`;
+    V_{t,s} is its part with s numbers of the shape above 0.
 
-    The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over Σ_t
-    volumes·E A^t·E B^(D − t).
+    The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·V_{t,s}·E A^(t + 2)·E B^(D − t), divided
+    by Σ_t V_t·E A^t·E B^(D − t). The factor 2 adds the numbers below 0, which have the same law.
     """
     d = sum(queries for queries, *_ in shapes)
     volumes = [_volumes(queries, most) for queries, most, _ in shapes]
@@ -159,10 +162,11 @@ def _volumes(queries: int, most: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _moments(d: int, epsilon: float) -> Floats:
-    """The scaled moments E (Aε/D)^j, j = 0 … D + 2, for cores of each size: shape (D + 3, sizes).
+    """The scaled moments E (Aε/D)^j, for j = 0 … D + 2 and cores of the sizes `_RATIOS`·D/ε.
 
-    A is the size of the core plus a geometric number of steps. With `epsilon` = 0, A is the size
-    plus an exponential number with rate ε: the limit for small ε, where steps don't matter.
+    A row of the result has one j, and a column one core. A is the size of the core plus a geometric
+    number of steps. With `epsilon` = 0, A is the size plus an exponential number with rate ε: the
+    limit for small ε, where steps don't matter.
     """
     if not epsilon:
         powers = accumulate(

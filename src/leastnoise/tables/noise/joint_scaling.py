@@ -42,13 +42,13 @@ def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Cho
     """Scale noise down as far as all draws together still meet `budget`.
 
     Two strategies are tried. The first scales the best scalable offer of each draw by a common
-    factor; it is left out for a few draws of which none is spherical. The second takes Gaussian
-    noise for all draws, with the scales that minimize Σ share·ln(variance). The choice depends on
-    public numbers only.
+    factor; it is left out for fewer than 8 draws of which none is spherical. The second takes
+    Gaussian noise for all draws, with the scales that minimize Σ share·ln(variance). The choice
+    depends on public numbers only.
 
     Returns the scaled mechanisms, and the same mechanisms before scaling. None if no strategy is
-    proved and gives every draw a smaller mean square error than its best offer. Also None if δ = 0
-    or there are fewer than two draws.
+    proved and gives every draw a smaller mean square error than its best offer. Also None if δ = 0,
+    for fewer than two draws, or if a draw has no offer.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None

@@ -117,7 +117,7 @@ def find_layouts(
 ) -> tuple[Layout, ...] | None:
     """A layout for each query, so that `sensitivity` holds for all queries together.
 
-    None if no layouts have this sensitivity.
+    None if no such layouts are found.
     """
     options = [query.layouts for query in queries]
     if len(options) == 1:
@@ -198,9 +198,10 @@ def _best_groups(
 def _find_joint(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The least Σ share·ln(variance) of a joint draw, and its sensitivity; None if a query loses.
+    """The least Σ share·ln(variance) of a joint draw, and its sensitivity.
 
-    `alone` has ln of the variance of each query in a separate draw.
+    None if no known joint draw serves these queries without more noise for one of them. `alone` has
+    ln of the variance of each query in a separate draw.
     """
     methods = (_cost_of_persons, _cost_of_additions, _cost_of_bodies)
     joints = (method(queries, alone, budget) for method in methods)
@@ -210,7 +211,11 @@ def _find_joint(
 def _cost_of_persons(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The result of `_find_joint` for queries that all count persons; None for others."""
+    """The result of `_find_joint` for queries that all count persons.
+
+    None for other queries, for too many numbers, or if a query would have more noise than
+    separately.
+    """
     if not all(query.persons for query in queries):
         return None
     numbers, part = sum(query.numbers for query in queries), _share_of(queries, budget)
@@ -223,7 +228,7 @@ def _cost_of_persons(
 
 
 def _share_of(queries: Sequence[DrawQuery], budget: Budget) -> Budget | None:
-    """The sum of the queries' shares of `budget`; None if a number of it has too many digits."""
+    """The sum of the queries' shares of `budget`; None if its ε or δ would have too many digits."""
     return _part_of(budget, sum((query.share for query in queries), Fraction(0)))
 
 
@@ -251,7 +256,11 @@ def _join_counts(layouts: Sequence[Layout]) -> CountingQueries | None:
 def _cost_of_additions(
     queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Joint | None:
-    """The result of `_find_joint` for counts that a unit raises together; None for others."""
+    """The result of `_find_joint` for counts that a unit raises together.
+
+    None for other queries, for too many numbers, if sums have different scales, or if a query would
+    have more noise than separately. Options are tried for one query after another.
+    """
     part, limits = _share_of(queries, budget), np.array(alone) - _ROOM
     if part is None or any(not query.additions for query in queries):
         return None
@@ -287,7 +296,8 @@ def _cost_of_bodies(
     With p = ∞ the variance of a number is c_i·F(D, ε). With finite p it is r_i² c_i (D_i + 2)/D_i
     times D(D + 1)/ε²·E S^(2/p), where E is the mean over S ~ Beta(D_i/p, (D − D_i)/p). r_i^(−p) is
     proportional to w_i, or larger where the query would otherwise have more noise than in a
-    separate draw. None if some query has no body, or would have more noise for every p.
+    separate draw. None if some query has no body, if sums have different scales, or if for every p
+    some query would have more noise than separately.
     """
     part = _share_of(queries, budget)
     shaped = [query.shaped for query in queries if query.shaped is not None]
@@ -336,7 +346,10 @@ def _round_up(radius: float) -> Fraction:
 def _gaussian_gain(
     queries: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int
 ) -> float | None:
-    """The gain in Σ share·ln(variance) of Gaussian noise in all queries; None if a query loses."""
+    """The gain in Σ share·ln(variance) of Gaussian noise in all queries.
+
+    None if δ = 0, or if a query would have more noise than in its separate draw.
+    """
     if not budget.delta:
         return None
     # ln σ of a draw in each of all releases, for an l2 norm of 1

@@ -80,7 +80,8 @@ def find_tree(
 def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseError:
     """The error of a table's numbers, with the error of each row if rows differ.
 
-    The strategy gives the errors of one group's rows; all `groups` have the same errors.
+    Then `std` is the root mean square over rows, and half-widths are the largest of all rows. The
+    strategy gives the errors of one group's rows; all `groups` have the same errors.
     """
     variances = strategy.variance(table)
     halves = strategy.half_widths(table, PROBABILITIES)

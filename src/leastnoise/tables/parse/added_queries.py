@@ -91,9 +91,10 @@ def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """The spec with the queries that its keys add; for each, the key that asks for it.
+    """Add the queries for which a spec's keys ask; return the spec, and the key of each new query.
 
-    The second result maps the path of an added query, such as query[3], to that key.
+    The second result maps the path of an added query, such as query[3], to the key that asks for
+    it.
     """
     spec, counts = _with_counts(spec, queries)
     spec, bounds = _with_bounds(spec)
@@ -101,10 +102,10 @@ def expand(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, 
 
 
 def _with_counts(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict[str, str]]:
-    """Replace `clipping` and `rest` by separate queries.
+    """Replace `clipping` and `rest` by separate queries; the result is as in `expand`.
 
-    The query and its added queries share the budget that the query had. The added queries group by
-    bands instead of a histogram, with the same rows.
+    A query and the queries added for it share the budget that the query had. The added queries
+    group by bands instead of a histogram, with the same rows.
     """
     kept: list[Query] = []
     added: list[Query] = []
@@ -142,7 +143,7 @@ def _with_counts(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict
 
 
 def _count_losses(parsed: ParsedQuery) -> tuple[str, ...]:
-    """The statistics of a query that count rows and values lost to limits and bounds."""
+    """The statistics that count a query's rows and values that limits and bounds take away."""
     parts = [part for statistic in parsed.statistics for part in statistic.parts if part.of_values]
     bounded = dict.fromkeys(part.column for part in parts if not part.of_all_groups)
     over = (CountOverLimits.kind,) if parsed.spec.limits(parsed.query).counted else ()
@@ -226,7 +227,7 @@ def _check_candidates(name: str, column: Column, finds: FindBounds, path: str) -
 
 
 def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
-    """Add queries that find bounds, in place of the `share` of each section of such bounds.
+    """Add queries that find bounds, in place of `share` in bounds; the result is as in `expand`.
 
     Each added query has exactly its share of the whole budget; the other queries divide the rest in
     the same proportions as before.
@@ -260,7 +261,10 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 
 def check_open(spec: Spec) -> Iterator[Problem]:
-    """Yield a problem for each limit, and each column's bounds, already stated as found."""
+    """Yield a problem for each limit, and for each column's bounds, that the spec gives as `found`.
+
+    Only a release writes this key, for its own record.
+    """
     for key, finder in found_limits.list_finders(spec):
         if finder.finds.found is not None:
             yield f"{key}.found", _WRITTEN.replace("bounds", "limit")

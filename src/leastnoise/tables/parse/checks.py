@@ -126,7 +126,8 @@ def _at_askers(problems: list[Problem], askers: Mapping[str, str]) -> list[Probl
 def outer_keys(key: str, *, marks: str = ".[") -> Iterator[str]:
     """Yield the keys of the tables and lists around `key`, from the outermost inwards.
 
-    It stops at the depth of the deepest key of a spec.
+    Each ends before one of the letters `marks` in `key`. At most 100 keys are yielded, since no key
+    of a spec is nested deeper.
     """
     ends = (index for index, letter in enumerate(key) if letter in marks)
     return (key[:end] for end in islice(ends, _DEEPEST_KEY))
@@ -420,7 +421,8 @@ def _has_limits(spec: Spec, query: Query) -> bool:
 def _why_not_on(spec: Spec, join: Join) -> str | None:
     """The reason why a table can't be joined by the column `join.on`; None if it can.
 
-    The column is derived only after the join, or the join would break the guarantee.
+    A column that is derived doesn't exist before the join. Joins by some other columns would break
+    the guarantee.
     """
     if join.on in spec.derive:
         return f"{join.on!r} is derived, and joins come before: join by a column of the source."

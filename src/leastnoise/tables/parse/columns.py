@@ -31,11 +31,11 @@ _KEY_TYPES: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 @final
 @dataclass(frozen=True, kw_only=True)
 class ColumnUse:
-    """A use of a column under the `key` of the spec that names it.
+    """A use of a column under the `key` of the spec that names the column.
 
     For this `purpose` the column must have one of the `types`. If `bounded`, the column is summed
-    and needs public bounds. `keys` are public keys with which its values are compared; `keys_at` is
-    the key of the spec that lists them.
+    and needs public bounds. `keys` are public keys with which the column's values are compared;
+    `keys_at` is the key of the spec that lists them.
     """
 
     column: str
@@ -92,7 +92,7 @@ def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
 
 
 def list_uses(parsed: ParsedQuery, path: str) -> Iterator[ColumnUse]:
-    """Yield the uses of columns in a query, some of whose values may be `UNREAD`."""
+    """Yield the uses of columns in a query. Values of the query may be `UNREAD`."""
     spec, query = parsed.spec, parsed.query
     for index, asked in parsed.entries:
         for part in () if isinstance(asked, ValueError) else asked.parts:
@@ -134,7 +134,7 @@ SMALLEST_WIDTH = Fraction(1, 10**290)
 
 
 def reads_csv(spec: Spec) -> bool:
-    """True if the source is a CSV by its name."""
+    """True if some source is a CSV by its name."""
     return any(map(source.is_csv, spec.data.sources))
 
 
@@ -154,7 +154,10 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
 
 
 def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Iterator[Problem]:
-    """Yield the problems of bounds, and of the number that replaces missing values."""
+    """Yield the problems of bounds, and of the number that replaces missing values.
+
+    `widest` has the given bounds, or the widest bounds that the release may find.
+    """
     (low, high), path, number = widest, f"columns.{name}", column.number
     if column.finds is not None:
         if number not in {None, column.finds.low, column.finds.high}:
@@ -173,7 +176,10 @@ def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Ite
 
 
 def check_declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
-    """Yield a problem if a column of a CSV source has no declared type."""
+    """Yield a problem if a column has no declared type, although a source is a CSV.
+
+    If the spec declares no type at all, another check reports that.
+    """
     declared = spec.data.types
     if reads_csv(spec) and declared and column not in declared and column not in spec.derive:
         hint = _validate.nearest(column, (*declared, *spec.derive))

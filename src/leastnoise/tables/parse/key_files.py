@@ -63,10 +63,11 @@ def read_keys(
     *,
     levels: bool,
 ) -> list[Key] | dict[str, Any]:
-    """Read the keys in the file that `entry` names; raises SourceError or ValueError.
+    """Read the keys of a column in the file that `entry` names.
 
-    If `levels` are allowed, the entry may name columns of the file that are levels of the keys; the
-    result then has both.
+    `declared` is the column's type. If `levels` are allowed, the entry may name columns of the file
+    that are levels of the keys; the result then is a table of the keys and the levels. Raises
+    SourceError if the file can't be read, and ValueError for a malformed entry or content.
     """
     named = entry.get("levels") if levels else None
     if len(entry) > (1 if named is None else 2):
@@ -196,7 +197,10 @@ def _split_lines(content: bytes, declared: object) -> list[str]:
 
 
 def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Key:
-    """Parse the key in a line, with `quotes` as in a CSV file; raises ValueError without a key."""
+    """Parse the key in a line, with `quotes` as in a CSV file.
+
+    Raises ValueError for an empty line, several fields, or a key of another type than `declared`.
+    """
     if not line:
         raise ValueError(f"Line {number:,} is empty. Leave the line out.")
     fields = csv_lines.split(line) if quotes else [line]
@@ -225,9 +229,10 @@ def _parse_field(field: str, declared: object, number: int) -> Key:
 
 
 def _read_parquet(content: bytes, declared: object) -> list[Key]:
-    """Read the keys of a Parquet file with a single column; its type in the file is used.
+    """Read the keys of a Parquet file with a single column, in the type that the column has there.
 
-    Raises ValueError for an unreadable file, several columns, or a NULL.
+    Raises ValueError for an unreadable file, several columns, a NULL, or another type than
+    `declared`.
     """
     try:
         with parquet_rows.open_rows(content) as rows:

@@ -111,7 +111,7 @@ def _uses(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _limits(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield a problem if the limits of a query are empty, or can't have an effect there."""
+    """Yield a problem if the limits of a query are empty, or can't have an effect in this query."""
     query, key = parsed.query, f"{path}.contribution"
     if query.contribution is None:
         return

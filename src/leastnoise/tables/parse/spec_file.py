@@ -91,7 +91,10 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse `text` as TOML, which may not be a spec; raises SpecError if it isn't TOML."""
+    """Parse `text` as TOML, which may not be a spec.
+
+    Raises SpecError if it isn't TOML, has values nested too deep, or has a number that is too long.
+    """
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
     if _has_long_names(text, 2 * DEEPEST):
         raise too_deep
@@ -212,8 +215,8 @@ def _assume_size(spec: Spec, size: Assumed) -> Spec:
 def _plain_value(value: Any, key: str, problems: Problems, left: int = DEEPEST) -> Any:
     """Convert arrays to lists, paths to texts, and numbers of other libraries to Python's own.
 
-    A name that isn't a text is a problem, and left out. Raises SpecError for more than `left`
-    levels of nested lists and tables.
+    A key that isn't a text is a problem, and left out. Raises SpecError for more than `left` levels
+    of nested lists and tables.
     """
     if left < 0:
         why = f"Values are nested more than {DEEPEST} levels deep, which no spec needs."
@@ -259,7 +262,10 @@ def dumps(spec: Spec) -> str:
 
 
 def _is_explicit(section: BaseModel, name: str) -> bool:
-    """True if an empty list is written, such as `statistics = []`, which asks for keys alone."""
+    """True if this field of a section is written even if it is empty.
+
+    That is so for `statistics = []` if the spec gives it, since it asks for keys alone.
+    """
     return name == "statistics" and name in section.model_fields_set
 
 

@@ -135,7 +135,7 @@ def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
 def _group_nodes(query: exp.Select) -> list[exp.Expr]:
     """The nodes of the GROUP BY clause; empty without it.
 
-    Raises ValueError for ROLLUP and so on.
+    Raises ValueError for other forms of grouping, such as ROLLUP.
     """
     group = query.args.get("group")
     if group is None:
@@ -176,7 +176,10 @@ def _suggest_name(node: exp.Expr, text: str, known: Collection[str]) -> str:
 
 
 def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> bool:
-    """True if a node is a column of GROUP BY; raises ValueError if it has an alias."""
+    """True if a node of the SELECT clause is a column of GROUP BY; False if it isn't a column.
+
+    Raises ValueError for an alias, or for a column that isn't in GROUP BY.
+    """
     if isinstance(node, exp.Alias):
         why = f"Leave 'as {node.alias}' out: result columns have the names of statistics."
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
@@ -191,7 +194,7 @@ def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> b
 
 
 def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
-    """The statistic with the meaning of this node; raises ValueError for other nodes."""
+    """The spelling of the statistic with the meaning of a node; raises ValueError without one."""
     kind = type(node).__name__
     if kind == "Count":
         return _count(node, raw, known)
@@ -238,7 +241,7 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
 
 
 def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
-    """The statistic for a quantile, one of the public candidates; None for nodes of other kinds.
+    """The spelling of the statistic for a quantile; None for nodes of other kinds.
 
     Raises ValueError for a malformed quantile.
     """
@@ -302,7 +305,8 @@ def _refusal(node: exp.Expr) -> str:
 def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
     """The query's `group_by` in the order of the SQL: keys, or names of columns that have keys.
 
-    Raises ValueError if it names other columns than the SQL, or if a column has no keys.
+    `given` is the `group_by` beside the SQL; None without it. Raises ValueError if it has other
+    columns than the SQL, or if without it a column has no keys in the spec.
     """
     if given is not None:
         if not isinstance(given, dict) or set(given) != set(grouped):

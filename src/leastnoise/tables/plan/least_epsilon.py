@@ -49,7 +49,7 @@ _FIRST = 5.0  # the longest first step in ln ε
 
 
 def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
-    """Find the plan of a spec, and the spec with the ε of that plan.
+    """Make the plan of a spec; return the layout with the ε of that plan, and the plan.
 
     With `epsilon = "least"`, the search chooses ε and the importances. Raises Refused if no ε from
     1e-6 to 100 meets all wishes, or if no noise is proved for a query.
@@ -91,7 +91,8 @@ def scale_epsilon(layout: SpecLayout, factor: float) -> SpecLayout:
 def _parts_alone(layout: SpecLayout) -> list[float]:
     """The least ε of each query alone, at its share of δ.
 
-    If that share differs by at most 5 % from an even share, the ε is for an even share.
+    The shares of δ are in proportion to the least ε at even shares of δ. If a query's share differs
+    by at most 5 % from an even share, its ε is for an even share.
     """
     indices = range(len(layout.queries))
     even = 1 / len(indices)
@@ -251,7 +252,7 @@ def _select_queries(layout: SpecLayout, indices: Sequence[int], *, of_delta: flo
 def _change(
     layout: SpecLayout, *, epsilon: Fraction | None = None, shares: Sequence[float] | None = None
 ) -> SpecLayout:
-    """The spec with another ε, or with importances in proportion to `shares`."""
+    """The layout of the spec with another ε, or with importances in proportion to `shares`."""
     spec, changed = layout.spec, dict[str, object]()
     if epsilon is not None:
         changed["privacy"] = spec.privacy.model_copy(update={"epsilon": epsilon})

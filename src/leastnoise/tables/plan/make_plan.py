@@ -142,7 +142,10 @@ def check_range(whole: Plan) -> None:
 
 
 def _prove(layout: SpecLayout, offers: Sequence[Offer]) -> Plan:
-    """Prove the plan with the offered noise; raises NotCertified if it doesn't meet the budget."""
+    """Prove the plan with the offered noise.
+
+    Raises NotCertified if no proof shows that all draws together meet the budget.
+    """
     ordered = sorted(offers, key=lambda offer: offer.index)
     certificate = PlanCertificate.prove(
         budget=layout.spec.budget,
@@ -179,7 +182,8 @@ def _read_plan(
 ) -> Plan:
     """Derive the plan from the certificate without checking the range of its numbers.
 
-    `known` has certificates that were proved before, so that they aren't proved again.
+    `known` has certificates that were proved before, so that they aren't proved again. Raises
+    CertificateRejected unless the certificate is about this spec.
     """
     if certificate.budget != layout.spec.budget:
         raise CertificateRejected("The certificate is for another budget than the spec states.")
@@ -229,7 +233,8 @@ def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> Li
 def _check_releases(certificate: PlanCertificate, releases: int) -> None:
     """Raise CertificateRejected unless the certificate and all draws are for this many releases.
 
-    A certificate for more releases would need more noise.
+    A certificate for fewer releases would promise too little. For more releases, the noise would be
+    larger than the spec needs.
     """
     draws = [(f"The noise of query {name!r}", draw) for name, draw in certificate.draws]
     about = {name: draw.compositions for name, draw in draws if isinstance(draw, Certificate)}

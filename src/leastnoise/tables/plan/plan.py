@@ -36,7 +36,7 @@ _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """A published table of a query, with the parts that have its columns."""
+    """A published table of a query, with the parts that publish the table's columns."""
 
     name: str
     parts: tuple[TablePart, ...]
@@ -87,7 +87,7 @@ class Plan(Framed, Shown):
 
     @cached_property
     def parts(self) -> tuple[TablePart, ...]:
-        """The columns of all tables, query by query, columns with noise first."""
+        """The parts of all tables by query; in each query, the parts with noise come first."""
 
         def order(part: TablePart) -> tuple[int, int, int]:
             positions = [position for layout in part.layouts for position in layout.places]
@@ -109,7 +109,7 @@ class Plan(Framed, Shown):
 
     @property
     def keys(self) -> tuple[KeysPlan, ...]:
-        """The queries that publish keys without numbers."""
+        """The parts of queries that publish keys without numbers."""
         return _of_kind(self.parts, KeysPlan)
 
     @property
@@ -181,7 +181,10 @@ class Plan(Framed, Shown):
 
     @property
     def rule(self) -> str:
-        """The rule by which the draws of noise compose."""
+        """The rule by which the draws of noise compose.
+
+        If the release finds a limit, it is the rule of the plan that follows that choice.
+        """
         claim = self.certificate.draws[0][1]
         if not isinstance(claim, LimitCertificate):
             return self.certificate.rule

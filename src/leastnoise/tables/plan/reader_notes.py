@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def describe_selection(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
-    """Sentences on how a table's groups and quantiles were selected."""
+    """Notes for readers of a table, and sentences on how its groups and quantiles were selected.
+
+    `names` has the names of statistics for readers.
+    """
     sentences = [sentence for part in parts for sentence in part.sentences(names)]
     return [
         text

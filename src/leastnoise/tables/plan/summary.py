@@ -136,7 +136,10 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
 
 
 def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
-    """Sentences about the effect of the bounds of columns on the statistics of `layouts`."""
+    """Sentences about the effect of the bounds of columns on the statistics of `layouts`.
+
+    After them come sentences about bounds and limits that the release finds.
+    """
     parts = (
         part for layout in layouts for statistic in layout.statistics for part in statistic.parts
     )
@@ -153,9 +156,10 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
 
 
 def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
-    """Sentences about counts of persons, rows and values that limits or bounds leave out.
+    """Sentences about noisy counts of persons, rows and values that limits or bounds leave out.
 
-    With `rest`, sentences about queries that count rows in no group. Empty without such counts.
+    With `rest`, the sentences are about counts of rows in no group instead. Empty without such
+    counts.
     """
     counting = [
         layout
@@ -272,7 +276,7 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
 
 
 def advise_max_groups(plan: Plan) -> Iterator[str]:
-    """Yield advice about queries by unlisted keys whose groups of a person only max_rows limits."""
+    """Yield advice about queries by unlisted keys where only max_rows limits a person's groups."""
     limits = {query.name: plan.spec.limits(query) for query in plan.spec.query}
     names = dict.fromkeys(
         layout.name

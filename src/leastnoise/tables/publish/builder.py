@@ -416,7 +416,10 @@ class ReleaseBuilder:
     def _with_statistic(
         self, kind: str, column: str, by: By, keys: Keys | None, *, more: str = "", **facts: Any
     ) -> ReleaseBuilder:
-        """Add a statistic with public `facts` of its column; InvalidArgument if one is missing."""
+        """Add a statistic with public `facts` of its column.
+
+        Raises InvalidArgument if bounds or candidates are needed, and neither given now nor before.
+        """
         name = _validate.text(column, name="column")
         given = {key: value for key, value in facts.items() if value is not None}
         needed = "bounds" if "bounds" in facts else "candidates"

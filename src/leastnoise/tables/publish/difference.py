@@ -225,7 +225,7 @@ def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatisti
 def read_numbers(
     folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """The numbers of a verified table, by column."""
+    """The numbers of a table of a verified release, by column; `parts` are the table's parts."""
     kind = release.spec.table_kind
     layouts = [part.layout for part in parts]
     columns = read_table(folder / f"{parts[0].name}.{kind}", layouts)
@@ -241,7 +241,7 @@ def read_numbers(
 def _subtract(
     both: _Both, published: Sequence[dict[str, np.ndarray[Any, np.dtype[np.float64]]]]
 ) -> Table:
-    """The difference of the two tables of a query."""
+    """The later table of a query minus the earlier table."""
     layouts: list[Layout] = [part.layout for part in both[0]]
     names = [name for axis in layouts[0].axes for name in axis.columns]
     names += ["condition"] if layouts[0].conditions else []

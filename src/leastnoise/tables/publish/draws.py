@@ -133,11 +133,12 @@ def plan_with_bounds(
 
 
 def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
-    """Check that a plan exists for the narrowest bounds that a release may find.
+    """Check that a plan exists for extreme bounds that a release may find.
 
-    Tries them for all columns together, then for each column alone. The plan itself was computed
-    with the widest bounds. Raises Refused, naming the bounds, if the noise of a published number
-    could underflow, and InvalidInput if the spec would not read back unchanged.
+    Tries the narrowest bounds, and the bounds with the smallest absolute values: for all columns
+    together, then for each column alone. The plan itself was computed with the widest bounds.
+    Raises Refused, with the bounds, if the noise of a published number could underflow, and
+    InvalidInput if the spec would not read back unchanged.
     """
     narrow = {
         name: found_bounds.narrowest_bounds(spec_layout.spec.columns[name])

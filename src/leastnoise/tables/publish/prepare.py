@@ -125,9 +125,9 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
     The reserved files are at least as long as the final tables and the final seal; `make_room`
-    removes them. The length of a table of unlisted groups isn't known, so that
-    its file has no rows. Raises InvalidInput if a key or a name is too long for the format, or if
-    the disk is full.
+    removes them. The length of a table of unlisted groups isn't known, so its file has no rows.
+    Raises InvalidInput if a key or a name is too long for the format, or if the release would not
+    verify. Raises OSError or duckdb.Error if a file can't be written.
     """
     kind = spec.table_kind
     reserve = folder / _RESERVE
@@ -202,10 +202,11 @@ def _long_float(bits: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The state of a series in its ledger. It publishes `releases` in all.
+    """The state of a series in its ledger.
 
-    `report` is the rule that assigns rows to releases (`Spec.report_rule`). `begun` is the ledger's
-    record of the series; None before the first release.
+    The series has `releases` in all. `report` is the rule that assigns rows to releases
+    (`Spec.report_rule`). `begun` is the ledger's record of the series; None before the first
+    release.
     """
 
     series: LedgerSeries
@@ -215,9 +216,9 @@ class Standing:
 
     @classmethod
     def find(cls, spec: Spec, folder: Path) -> Self | None:
-        """The state of a spec's series; None without a series.
+        """The state of a spec's series; None without a series, or without a ledger.
 
-        The path of its ledger is relative to `folder`. Raises the errors of the ledger.
+        The ledger's path is relative to `folder`. Raises the errors of the ledger.
         """
         section, privacy = spec.series, spec.privacy
         if section is None or privacy.ledger is None:
@@ -336,7 +337,10 @@ def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
 
 
 def afford(spec: Spec, folder: Path, plan: Plan, standing: Standing | None) -> str | None:
-    """The name of the filter that would admit the charge; None if no charge is due."""
+    """The name of the filter that would admit the charge; None if no charge is due.
+
+    Raises Refused if the ledger would not admit it, and the other errors of the ledger.
+    """
     from leastnoise.tables.plan.plan import Plan
 
     certificate = _validate.instance(
@@ -357,7 +361,11 @@ def charge(
     tell: Callable[[str], object],
     label: str,
 ) -> int | None:
-    """Charge the ledger, and return the number of its new entry; None for a spec without one."""
+    """Enter the release in the ledger; return the number of its entry, or None without a ledger.
+
+    The ledger is charged, unless it was charged before: for a preregistered plan, or for a series
+    that has begun. Raises the errors of the ledger.
+    """
     account = spec.privacy.ledger
     if account is None:
         return None

@@ -99,8 +99,9 @@ def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
 def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
     """The next step of a series.
 
-    Raises Refused if all releases were published, or if ledger, state and folders contradict each
-    other.
+    Raises Refused if all releases were published, or if the state file is missing, unreadable or
+    older than the ledger. Also raises it if ledger, state and folders contradict each other in
+    another point, and for a series that was charged without running totals.
     """
     file, begun, path = state_file(spec, folder), standing.begun, _output(spec, folder)
     newest = _newest_folder(path)
@@ -135,7 +136,10 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
 
 
 def is_complete(spec: Spec, folder: Path, standing: Standing) -> bool:
-    """True if all releases of a series were published, and no folder is still to be written."""
+    """True if all releases of a series were published, and no folder is still to be written.
+
+    False, too, if the state file is unreadable, of another plan, or doesn't fit the ledger.
+    """
     begun, file = standing.begun, state_file(spec, folder)
     if begun is None or begun.tag is None or begun.published < standing.releases:
         return False

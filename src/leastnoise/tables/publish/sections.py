@@ -21,7 +21,10 @@ def query_section(
     *,
     private: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The query section for statistics by the columns `names`; some have `private` keys."""
+    """The query section for statistics by the columns `names`.
+
+    `private` has the groups of columns with private keys, and `columns` the sections of the others.
+    """
     if not names:
         return {"name": "all", "statistics": statistics}
     table = as_table_name("_".join(["by", *names]))

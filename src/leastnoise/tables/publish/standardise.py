@@ -143,7 +143,11 @@ def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Rati
 def _find_parts(
     part: NoisyPart, ratio: Ratio, ingredients: Ingredients, numbers: Mapping[str, Floats]
 ) -> list[Floats]:
-    """The noisy numerator and denominator of the ratio, in the units of their components."""
+    """The noisy numerator and denominator of the ratio, in the units of their components.
+
+    They are the published sums or counts if the query has both; else they are recovered from the
+    ratio and its standard deviation.
+    """
     layout = part.layout
     published = {
         item.components: (statistic.label, item.unit)

@@ -116,7 +116,8 @@ def try_limits(
         InvalidArgument: The limit or a value is malformed.
         SpecError: The spec is invalid.
         SourceError: A file can't be read.
-        Refused: No noise can serve a query, or no statistic can be compared.
+        Refused: No noise can serve a query, no statistic can be compared, or each release finds
+            limits or bounds anew. Also if the spec is invalid with bounds that hold all values.
     """
     key_of(name)
     if not 1 <= len(values) <= MOST_VALUES:
@@ -201,7 +202,7 @@ def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     """A spec without limits that drop rows, and with bounds that hold every value of the file.
 
-    Raises Refused if a person has too many rows.
+    Its numbers are neither rounded nor clamped at 0. Raises Refused if a person has too many rows.
     """
     changed = copy.deepcopy(raw)
     unused = {"clipping", "rest", "clamp", "round", "contribution"}

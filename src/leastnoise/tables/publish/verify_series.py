@@ -38,9 +38,10 @@ def verify_series(
 ) -> list[VerifiedRelease]:
     """Verify every release in the output folder of a series, and check that releases fit together.
 
-    All releases have the same certificate and plan. Each running total is exactly the previous
-    total plus the count, and each release has the digest of the previous one. Releases may be
-    missing before a restart. Missing folders after the last one are not noticed.
+    All releases have the same certificate, and the same spec apart from source, output and report.
+    Between restarts, each running total is exactly the previous total plus the count. Each release
+    has the digest of the previous release. Releases may be missing before a restart. Missing
+    folders after the last one are not noticed.
 
     Args:
         path: The folder with the folders of the releases, 01, 02 and so on.
@@ -154,7 +155,10 @@ def _check_start(release: VerifiedRelease) -> None:
 
 
 def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
-    """Raise CertificateRejected unless release `after` can be the next after `before`."""
+    """Raise CertificateRejected unless the release `after` can follow `before`.
+
+    It has the next number, unless it begins a new tree: then releases may be missing before it.
+    """
     first, second = before.release_number or 0, after.release_number or 0
     where = f"Releases {first:,} and {second:,}"
     if before.link is None or after.link is None:

@@ -37,10 +37,10 @@ def find_wrong_keys(
 ) -> str | None:
     """The fault of a table's keys, as the end of a sentence; None if all keys are right.
 
-    Keys have the type of the spec, if it states one, no character of `UNSEEN`, and at most the
-    length that the spec allows. Keys of a public column are among its public keys. Rows are
-    distinct, and ordered by their keys. With `counts`, they are ordered by falling counts, then by
-    their keys.
+    `kind` is the format of the table's file. Keys have the type of the spec, if it states one, no
+    character of `UNSEEN`, and at most the length that the spec allows. Keys of a public column are
+    among its public keys. Rows are distinct, and ordered by their keys. With `counts`, they are
+    ordered by falling counts, then by their keys.
     """
     remaining = list(columns)
     axis_orders: list[list[list[Any]]] = []
@@ -70,7 +70,8 @@ def find_wrong_keys(
 def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
     """Yield the sort keys of all rows on an axis: a list for each type that the keys may have.
 
-    In a CSV, unlisted keys may be read as several types. If a key is wrong, no list is yielded.
+    In a CSV, unlisted keys may be read as several types. The sort key of a public key is its
+    position in the spec. If a key is wrong, no list is yielded.
     """
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):

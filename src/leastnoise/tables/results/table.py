@@ -96,7 +96,7 @@ def _reaches(layout: TableShape, count: float) -> bool:
 
 
 def find_wrong_rows(layout: TableShape, numbers: Mapping[str, Sequence[float]]) -> str | None:
-    """Check which rows a table has. Returns the fault as the end of a sentence, or None.
+    """The fault in a table's selection of groups, as the end of a sentence; None without a fault.
 
     `numbers` are the table's columns of numbers. `find_wrong_keys` checks the order of the rows.
     The counts of groups that were left out can't be checked, since the table doesn't have them.

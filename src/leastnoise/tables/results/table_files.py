@@ -77,7 +77,10 @@ def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
 def read_labelled(
     path: Path, parts: Sequence[TableShape]
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """The columns of a query's table in a workbook, and the labels above them."""
+    """The columns of a query's table in a workbook, and the labels above them.
+
+    Raises InvalidInput, OSError or ValueError for any other file.
+    """
     content = _files.read_bytes(path, most=_LARGEST_WORKBOOK, links=False)
     most_bytes = _IN_XML * _largest(parts)
     cells = parts[0].listed_cells
@@ -122,8 +125,8 @@ def values_as_read(values: list[Any], kind: str) -> list[Any]:
 def _largest(parts: Sequence[TableShape]) -> int:
     """The most bytes that are read of the file of a query's table.
 
-    It is an upper bound on the length of the file. With unlisted groups, whose number has no bound,
-    it is 2^31.
+    With listed groups, no file that `write_table` writes is longer. With unlisted groups, whose
+    number has no bound, it is 2^31.
     """
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:

@@ -97,7 +97,10 @@ def _value_in_cell(value: Any) -> Any:
 
 
 def _shortest(number: float) -> int | float:
-    """The number as an int if it is whole; a float prints its shortest text that reads back."""
+    """The number as an int if it is whole; a whole float of more than 15 digits stays a float.
+
+    Python prints a float as the shortest text that reads back as the same float.
+    """
     whole = isinstance(number, int) or (number.is_integer() and abs(number) < _SHOWN)
     return int(number) if whole else number
 
@@ -124,7 +127,8 @@ def _free_name(name: str, taken: set[str]) -> str:
 def write_workbook(path: Path, cover: Cover, sheets: Sequence[TableSheet]) -> None:
     """Write the workbook to `path`.
 
-    Raises MissingLibrary without XlsxWriter, InvalidInput for a text that is too long, and OSError.
+    Raises MissingLibrary without XlsxWriter, InvalidInput for a text that is too long or a table
+    with too many columns, and OSError if the file can't be written.
     """
     try:
         import xlsxwriter  # noqa: PLC0415  # of an extra

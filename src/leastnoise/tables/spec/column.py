@@ -48,8 +48,8 @@ _LARGEST = Fraction(2) ** 1000
 class Grid(Section):
     """Numbers from `from` to `to`, both included: either a `step` apart, or `number` in all.
 
-    On a logarithmic scale the numbers grow by a constant factor. Those between the ends are then
-    rounded to six digits.
+    On a logarithmic scale the numbers grow by a constant factor. The numbers between the two ends
+    are then rounded to six digits.
     """
 
     first: Number = key("the smallest candidate", "from = 0", alias="from")
@@ -125,7 +125,7 @@ class Grid(Section):
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Return the candidates; raise ValueError unless they can be candidates of a column.
 
-    Raises it for too few or too many, for a size of 2^1000 or more, and if they don't increase as
+    There have to be 2 to 100,000 candidates, which are smaller than 2^1000 in size, and increase as
     floats.
     """
     if not 2 <= len(values) <= MOST_CANDIDATES:
@@ -212,7 +212,10 @@ class FindBounds(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the section unchanged; raise ValueError if it lacks the key `find`."""
+        """Return the section unchanged; raise ValueError if it lacks the key `find`.
+
+        A misspelt `find` raises no error here; pydantic reports it.
+        """
         return require_key(value, "find", forms=_FORMS)
 
 

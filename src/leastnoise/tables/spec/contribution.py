@@ -45,11 +45,11 @@ _FORMS = (
 
 @final
 class FindLimit(Section):
-    """A limit that a release finds: the public candidate with the least total error.
+    """A limit that a release finds: a public candidate, chosen by chance.
 
-    The total error of a limit is the noise of the release with that limit, plus the rows or groups
-    that the limit cuts off. Finding it spends `share` of the whole budget. `found` is the limit
-    that a release found.
+    A candidate with a small total error is likely. The total error of a limit is the noise of the
+    release with that limit, plus the rows or groups that the limit cuts off. Finding it spends
+    `share` of the whole budget. `found` is the limit that a release found.
     """
 
     find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key(
@@ -63,7 +63,10 @@ class FindLimit(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the section unchanged; raise ValueError if it lacks the key `find`."""
+        """Return the section unchanged; raise ValueError if it lacks the key `find`.
+
+        A misspelt `find` raises no error here; pydantic reports it.
+        """
         return require_key(value, "find", forms=_FORMS)
 
     @property

@@ -185,7 +185,10 @@ class Privacy(Section):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Add ε to the section if only ρ is given: the ε that follows from ρ and δ, or else 1."""
+        """Add ε to the section if only ρ is given: the ε that follows from ρ and δ.
+
+        If no ε follows, it is 1, and the checks of the spec report the problem.
+        """
         if "rho" not in value or "epsilon" in value:
             return value
         try:
@@ -470,7 +473,7 @@ class Spec(Section):
         return Limits(**known)
 
     def filters(self, query: Query) -> tuple[str, ...]:
-        """The conditions on the rows of `query`: first the common ones, then its own."""
+        """The conditions on the rows of `query`: the common conditions, then the query's filter."""
         of_series = None if self.series is None else self.series.condition
         conditions = (of_series, self.data.filter, query.filter)
         return tuple(text for text in conditions if text is not None)

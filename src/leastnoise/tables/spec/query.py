@@ -85,7 +85,8 @@ class Bands(Section):
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
         """Return the section unchanged; raise ValueError if it lacks the key `edges`.
 
-        A TOML table for groups is read as bands if it has neither `keys` nor `levels`.
+        A misspelt `edges` raises no error here; pydantic reports it. A TOML table for groups is
+        read as bands if it has neither `keys` nor `levels`.
         """
         return require_key(value, "edges", forms=_FORMS)
 
@@ -157,8 +158,8 @@ MOVED = (
 def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
     """The index of the first row that contradicts an earlier row about a value's parent.
 
-    A value's parent is the value in the next column. `levels` are columns of equal length, the
-    nearest level first. None if no row does.
+    `levels` are columns of equal length, the nearest level first. A value's parent is the value in
+    the next column of the same row. None if no row contradicts an earlier row.
     """
     rows: list[int] = []
     for values, above in pairwise(levels):

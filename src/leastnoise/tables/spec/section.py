@@ -122,7 +122,10 @@ class Section(BaseModel):
 
     @classmethod
     def complete(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the section's keys as given; subclasses may add keys that follow from these."""
+        """Return the keys of the section from the keys as given.
+
+        Subclasses may add keys that follow from these, or raise ValueError if a key is missing.
+        """
         return value
 
     @property

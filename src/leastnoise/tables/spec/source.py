@@ -56,7 +56,7 @@ def is_workbook(name: str) -> bool:
 
 
 def is_database(name: str) -> bool:
-    """True for the name of a database file, or the address of a server."""
+    """True for the name of a database file, or the address of a PostgreSQL server."""
     return name.lower().endswith(DATABASES) or is_postgres(name)
 
 

@@ -94,7 +94,7 @@ def _positive(value: object) -> Fraction:
 
 
 def read_missing(value: object) -> Missing:
-    """The treatment of missing values; raises ValueError for any other value."""
+    """Read the treatment of missing values: "skip", "none" or a number; ValueError for others."""
     for word in (SKIP, NONE):
         if isinstance(value, str) and value == word:
             return word

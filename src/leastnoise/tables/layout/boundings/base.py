@@ -27,9 +27,9 @@ class Numbers:
     the rows.
 
     `values` has an item for each column with a count of its values: the number of lowered sums of
-    that column, none of which exceeds the count. `units` has the positions of counts of persons
-    beside counts of rows. If `without` ≠ 0, the last number of a cell counts rows without a value.
-    Such a row moves only that number, by `without`.
+    that column. The absolute value of such a sum is at most the count. `units` has the positions of
+    counts of persons beside counts of rows. If `without` ≠ 0, the last number of a cell counts rows
+    without a value. Such a row moves only that number, by `without`.
     """
 
     cells: int
@@ -54,11 +54,11 @@ class Numbers:
 
     @property
     def below_counts(self) -> list[int]:
-        """The number of lowered sums of a cell that each of its counts bounds.
+        """For each count of a cell: the number of lowered sums that the count bounds.
 
         No such sum has a larger absolute value than the count. A count of a column's values bounds
-        that column's sums; the count of rows bounds all others. Empty if a lowered sum has no such
-        count.
+        that column's sums; the count of rows bounds all other lowered sums. Counts that bound no
+        lowered sum are left out. Empty if some lowered sum has no count that bounds it.
         """
         others = len(self.lowered) - sum(self.values)
         if others and not self.rows:
@@ -68,7 +68,7 @@ class Numbers:
     def replaced_squared(self, squared: Fraction) -> Fraction:
         """A bound on ‖t − t′‖² for the vectors t and t′ of a unit and of the unit that replaces it.
 
-        Both ‖t‖² and ‖t′‖² are at most `squared`.
+        Both ‖t‖² and ‖t′‖² have to be at most `squared`.
         """
         if not self.lowered:
             return squared if self.all == 1 else 2 * squared
@@ -77,7 +77,11 @@ class Numbers:
 
 
 class UnitShifts(ABC):
-    """The shifts of a query's numbers by one unit, for one relation of neighbours."""
+    """The shifts of a query's numbers by one unit, for one relation of neighbours.
+
+    A shift is the change of all numbers of all cells. For unlisted groups, the sensitivities are
+    about the numbers of one group instead.
+    """
 
     @abstractmethod
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
@@ -98,15 +102,14 @@ class UnitShifts(ABC):
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """Alternative bodies, each of which contains every shift.
 
-        Empty if no body gives less noise.
-
-        Bodies are symmetric: unlike `additions`, they don't use the signs of shifts.
+        Empty if no body is known, or if other sets give less noise. Bodies are symmetric: unlike
+        `additions`, they don't use the signs of shifts.
         """
         del numbers
         return ()
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
-        """Alternative sets; each of them contains the counts that any unit adds.
+        """Alternative sets; each of them contains the counts that any added unit adds.
 
         They are smaller than `bodies`, since an added unit lowers no count. Empty if none is known.
         """

@@ -22,7 +22,7 @@ _TIMES_AS_MANY = 8
 
 
 def bound_groups(limits: Limits, *, counts_rows: bool) -> InUnlistedGroups | str:
-    """The bounding of a person in unlisted groups, or a sentence if no limit bounds them.
+    """The bounding of a person in unlisted groups, or a sentence that says which limit is missing.
 
     `counts_rows` is False if the query counts only persons.
     """
@@ -44,9 +44,10 @@ def bound_groups(limits: Limits, *, counts_rows: bool) -> InUnlistedGroups | str
 
 
 def list_cell_boundings(limits: Limits, numbers: Numbers) -> tuple[CellBounding, ...]:
-    """List the boundings that change no numbers of a person who is within all `limits`.
+    """List alternative boundings; none of them changes the numbers of a person within all `limits`.
 
-    A limit on a norm isn't used if the limits on rows imply it.
+    Empty if the limits bound no person. A limit on a norm isn't used if the limits on rows imply
+    it.
     """
     boundings: list[CellBounding] = []
     rows = _bound_rows(limits, numbers)
@@ -77,8 +78,8 @@ def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple
     """Add boundings that let a unit fill all cells.
 
     Noise that hides a unit in all cells also hides a unit in some of them. Such noise may even be
-    smaller, because the shifts then form a box. If a unit is in few of the cells, it is never
-    smaller, and no bounding is added.
+    smaller, because the shifts then form a box. If there are more than 8 times as many cells as a
+    unit may fill, such noise is larger, and no bounding is added.
     """
     extended = [*boundings]
     for bounding in boundings:
@@ -114,14 +115,18 @@ def _bound_rows(limits: Limits, numbers: Numbers) -> InCells | None:
 def _count_cells(limits: Limits, rows: InCells, numbers: Numbers) -> int:
     """The most cells in which a person counts once.
 
-    `rows` limits their number, and so does `max_rows`, since each cell needs a row of the person.
+    `rows` limits the number of cells, and so does `max_rows`, since each cell needs a row of the
+    person.
     """
     most = rows.moved(numbers)
     return most if limits.max_rows is None else min(most, limits.max_rows)
 
 
 def _whole_person(limits: Limits, numbers: Numbers) -> bool:
-    """True for one count of persons if all limits on norms are ≥ 1, so that they have no effect."""
+    """True for one count of persons if limits on norms are given and all are ≥ 1.
+
+    Such limits have no effect, since a person adds 1 to the count.
+    """
     norms = [norm for norm in (limits.l1, limits.l2) if norm is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
 
@@ -129,7 +134,8 @@ def _whole_person(limits: Limits, numbers: Numbers) -> bool:
 def most_rows(limits: Limits, groups: int) -> Fraction | None:
     """The largest number of rows that one person counts as, in all groups; None without a limit.
 
-    It may be a fraction, if the l1 limit is: persons over that limit count as less than their rows.
+    There are at most `groups` groups. The result may be a fraction, if the l1 limit is: persons
+    over that limit count as less than their rows.
     """
     bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
     if limits.max_rows_per_group is not None:

@@ -32,7 +32,7 @@ class InBall(UnitShifts):
         return {"kind": "ball", "squared": decimal_text(self.squared)}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         del numbers
         norm = f"{float(root_above(self.squared)):,.6g}"
         return f"adds numbers whose root of summed squares (l2 norm) is at most {norm}"

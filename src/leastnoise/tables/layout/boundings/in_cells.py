@@ -46,11 +46,11 @@ class InCells(UnitShifts):
     """The bounding that limits a person's numbers in each cell, and in all cells together.
 
     The limits are M_j <= per_cell and Σ M_j <= total, where M_j is the largest absolute value of
-    the person's numbers in cell j. A number of rows without a value adds to M_j, in rows. In a cell
-    over its limit, one factor shrinks the numbers of this cell. Then one factor shrinks all numbers
-    of a person over `total`. With `first` = k, a person counts in at most k of their cells: the
-    cells with the smallest hashes, with a fresh random salt. With `by_number` each number is
-    treated as a cell, and both factors shrink all numbers of a person.
+    the person's numbers in cell j. Rows without a value that have a number of their own add to M_j:
+    each of them adds 1. In a cell over its limit, one factor shrinks the numbers of this cell. Then
+    one factor shrinks all numbers of a person over `total`. With `first` = k, a person counts in at
+    most k of their cells: the cells with the smallest hashes, with a fresh random salt. With
+    `by_number` each number is treated as a cell, and both factors shrink all numbers of a person.
     """
 
     per_cell: Fraction
@@ -68,7 +68,7 @@ class InCells(UnitShifts):
         }
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         if self.by_number:
             return f"adds numbers whose sizes sum to at most {_short(self.total)} (l1 norm)"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
@@ -98,7 +98,7 @@ class InCells(UnitShifts):
         return min(math.floor(self.per_cell * 2**bits), total), total
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """The largest sum, over cells, of a cell's largest integer, before the person is shrunk.
+        """A bound on the sum, over cells, of a cell's largest integer, before the person is shrunk.
 
         Each integer is clamped first, so that it stands for a number of at most `per_cell` in size.
         """
@@ -112,7 +112,10 @@ class InCells(UnitShifts):
         return numbers.at_once * min(self.total, self.per_cell * moved)
 
     def moved(self, numbers: Numbers) -> int:
-        """The most cells in which one person can move a number."""
+        """The most cells in which one person can move a number.
+
+        With `by_number` it is the most numbers.
+        """
         cells = numbers.all if self.by_number else numbers.cells
         return cells if self.first is None else min(self.first, cells)
 
@@ -129,6 +132,7 @@ class InCells(UnitShifts):
         """A bound on the sum of the squares of a person's numbers.
 
         It is `most` times `all_cells`, times the number of a cell's numbers that a row can move.
+        With `by_number` the last factor is 1.
         """
         return (1 if self.by_number else numbers.at_once) * self.most * self.all_cells(numbers)
 
@@ -137,7 +141,7 @@ class InCells(UnitShifts):
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if there are several cells, and a person can move all at once by `most`."""
+        """True if there are several cells, and a person can move all of them at once by `most`."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
@@ -189,7 +193,8 @@ class InCells(UnitShifts):
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
         """Alternative sets; each of them contains every shift by one added unit.
 
-        Empty unless all numbers are counts, and each is a cell by itself.
+        Empty unless all numbers are counts, and each is a cell by itself. Also empty for too many
+        cells.
         """
         if not numbers.counts or (numbers.each > 1 and not self.by_number):
             return ()
@@ -242,8 +247,8 @@ class ReplacedInCells(UnitShifts):
         """Sensitivities that follow from k: the most numbers of a unit that are nonzero at once.
 
         A replaced unit moves at most 2k numbers. Empty if the bound on the sum of all numbers is
-        stronger. That is so if `total` shrinks units. It is also so for lowered numbers, each of
-        which may move by 2r, unless k is the number of all cells.
+        stronger. It is stronger if `total` shrinks units. It is stronger, too, for lowered numbers
+        if k is less than the number of all cells, since each of these numbers may move by 2r.
         """
         cells, moved = numbers.all, self.within.moved(numbers)
         if self.within.shrinks(numbers) or (numbers.lowered and moved < cells):
@@ -258,7 +263,7 @@ class ReplacedInCells(UnitShifts):
         return (counting, linf)
 
     def _reach(self, numbers: Numbers) -> tuple[Fraction, Fraction]:
-        """The largest move of one number, and the largest sum, over cells, of their largest moves.
+        """The largest move of one number, and a bound on the sum of each cell's largest move.
 
         Raised numbers lie in [0, r], so they move by at most r.
         """
@@ -275,9 +280,9 @@ class ReplacedInCells(UnitShifts):
         return [(2 if j in numbers.lowered else 1) * most for j in range(numbers.each)]
 
     def _signed(self, numbers: Numbers) -> tuple[Body, ...]:
-        """The body of all differences t − t′, where t, t′ ≥ 0 and each adds up to at most R.
+        """The body of all differences t − t′ of vectors t, t′ ≥ 0 whose numbers sum to at most R.
 
-        Empty unless all numbers are raised.
+        Empty unless all numbers are raised and such a body is known.
         """
         if numbers.lowered:
             return ()
@@ -288,9 +293,7 @@ class ReplacedInCells(UnitShifts):
     def _box(self, numbers: Numbers) -> tuple[Body, ...]:
         """The box that contains every shift.
 
-        Empty if the hull of the cells certainly has less noise.
-
-        Also empty if there are too many numbers for a box.
+        Empty if the hull of the cells has less noise, or if there are too many numbers for a box.
         """
         limits = self.within
         cells = numbers.all if limits.by_number else numbers.cells
@@ -302,8 +305,8 @@ class ReplacedInCells(UnitShifts):
     def _box_sum(self, numbers: Numbers, *, power: int) -> Fraction:
         """A bound on Σ |t − t′|^power over all numbers, where each number is at most r in size.
 
-        A count that bounds lowered sums (|sum| <= count) adds nothing to this bound: the term
-        (2r)^power of each of these sums covers its move, too.
+        A lowered sum has the term (2r)^power. A count that bounds lowered sums (|sum| <= count) has
+        no term: the terms of these sums cover the move of the count, too.
         """
         most, lowered = self.within.most, len(numbers.lowered)
         raised = numbers.each - lowered - len(numbers.below_counts)

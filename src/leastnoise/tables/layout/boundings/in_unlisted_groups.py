@@ -35,7 +35,7 @@ class InUnlistedGroups(UnitShifts):
         return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
         if len(numbers.units) == numbers.each:
             return words
@@ -112,9 +112,12 @@ class ReplacedInUnlistedGroups(UnitShifts):
         return self.within.sensitivities(numbers)
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """A bound on the l1 norm of the shift in all groups of both units together."""
+        """A bound on the l1 norm of both shifts together, in all groups of both units."""
         return 2 * self.within.l1(numbers)
 
     def l2(self, numbers: Numbers) -> Fraction:
-        """A bound on the l2 norm of the shift in all groups of both units together."""
+        """A bound on the l2 norm of both shifts side by side, in all groups of both units.
+
+        It counts a group with rows of both units as two groups.
+        """
         return root_above(2 * self.within.squared(numbers))

@@ -40,7 +40,7 @@ class OnceInCells(UnitShifts):
         return {"kind": "first-cells", "most": self.most}
 
     def in_words(self, numbers: Numbers) -> str:
-        """The limit of one unit, as a phrase after its name such as "is counted once"."""
+        """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else IN_ONE_CELL
