@@ -81,7 +81,7 @@ def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
     code, shown, _ = plan("spec.toml")
     assert code == 0
     assert "mean_size (1,000 values)" in shown
-    assert "Accuracy of count, std 2: met." in shown
+    assert "Wished accuracy of count (std 2): met." in shown
     code, shown, _ = plan("least.toml", "--assume", "n=77")
     assert code == 0
     assert "mean_size (77 values)" in shown

@@ -182,7 +182,8 @@ def test_what_is_no_finite_number_is_an_error_that_quotes_none(
     if isinstance(secret, str):
         stored += [(x.astype(str), y.astype(str)), (x.tolist(), y.tolist())]
     for features, target in stored:
-        with pytest.raises(ValueError, match=r"NaN|infinity|float|Complex|complex|Expected numbers") as caught:
+        why = r"NaN|infinity|float|Complex|complex|Expected numbers"
+        with pytest.raises(ValueError, match=why) as caught:
             model().fit(features, target)
         for quoted in ("s3cret", "123.456"):
             assert quoted not in str(caught.value)

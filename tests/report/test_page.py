@@ -268,7 +268,7 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "<details><summary>About this protection" in text
     assert "Protected: the presence or absence of any one patient." in words
     assert "count (each patient once)" in words
-    assert f"sums, sum of {HOSTILE}: " in " ".join(words)
+    assert f"In sums, sum of {HOSTILE} is " in " ".join(words)
     # both keys of a table are its edges
     assert f"count of rows, by plan and {HOSTILE}" in words
     assert words.count("0 to below 5") == 2 * 1

@@ -183,7 +183,7 @@ def test_persons_of_one_release_have_an_account_of_their_own(folder: Path) -> No
     plain["data"] = {"source": "rows.csv", "types": TYPES | {named: "int"}}
     frame = pd.read_csv(folder / "rows.csv")
     frame.assign(**{named: frame["who"]}).to_csv(folder / "rows.csv", index=False)
-    with pytest.raises(Refused, match="the release unit='column \"who in one release\"'"):
+    with pytest.raises(Refused, match="the release has unit='column \"who in one release\"'"):
         Release(**plain | {"output": {"path": "once"}}, folder=folder).run()
 
 

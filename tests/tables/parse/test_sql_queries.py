@@ -263,7 +263,7 @@ def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() 
     ("part", "why"),
     [
         ({"sql": 3}, "Expected a text"),
-        ({"sql": "select count(*) from data", "statistics": ["count"]}, "can't have the key statistics"),
+        ({"sql": "select count(*) from data", "statistics": ["count"]}, "the key statistics"),
         (
             {"sql": "select count(*) from data", "filter": "x > 1"},
             "can't have the key filter, too. Write it in the SQL",
