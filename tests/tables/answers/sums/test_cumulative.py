@@ -262,7 +262,7 @@ def test_noise_that_is_for_other_bins_is_rejected() -> None:
     ]
     assert Cumulative.read(whole.cells, share, [("ages", claim)]) == whole
     for given, asked, budget in wrong:
-        with pytest.raises(CertificateRejected, match="[Qq]uery 'ages'"):
+        with pytest.raises(CertificateRejected, match=r"[Qq]uery 'ages'"):
             Cumulative.read(asked.cells, budget, [("ages", given)])
     with pytest.raises(CertificateRejected, match="one draw"):
         Cumulative.read(whole.cells, share, [("ages", claim), ("ages", claim)])

@@ -78,7 +78,7 @@ class RankError:
             for size in self.sizes
             if size > self.rows_95
         ]
-        compared = f" So many rows are {_words.join_names(shares, 'or')}." if shares else ""
+        compared = f" This is {_words.join_names(shares, 'or')}." if shares else ""
         return (
             f"With probability 95 %, {self.statistic} is at most {self.rows_95:,.3g} rows of its "
             f"group away from the true rank.{compared}"
