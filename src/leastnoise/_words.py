@@ -165,9 +165,10 @@ def format_guarantee(epsilon: Fraction, delta: Fraction, rho: Fraction | None = 
 def describe_protection(relation: str, unit: str) -> str:
     """A sentence for people that says which change of the table is hidden.
 
-    >>> describe_protection("add-remove", "person") 'Protected: the presence or absence of any one
-    person.' >>> describe_protection("replace-one", "person") 'Protected: all data of any one
-    person, but not the total number of units in the data.'
+    >>> describe_protection("add-remove", "person")
+    'Protected: the presence or absence of any one person.'
+    >>> print(describe_protection("replace-one", "person"))
+    Protected: all data of any one person, but not the total number of units in the data.
     """
     if relation == "add-remove":
         return f"Protected: the presence or absence of any one {unit}."
@@ -180,7 +181,7 @@ def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
     >>> describe_limits("income", Fraction(0), Fraction(150_000))
     'Values of income are limited to 0–150,000.'
     >>> describe_limits("x", Fraction(-1), Fraction(1))
-    'Values of x are limited to −1 to 1.'
+    'Values of x are limited to the range −1 to 1.'
     >>> describe_limits("x", Fraction(1, 10), Fraction(1_234_567_890))
     'Values of x are limited to 0.1–1,234,567,890.'
     """

@@ -121,7 +121,7 @@ def test_it_reads_back_and_says_its_chances() -> None:
             {"chances": [0, CERTAIN], "epsilon": "99999", "bits": 0, "neighbours": "replace-one"},
             "Not proved",
         ),
-        ({"kind": "certificate"}, "Expected a keys-certificate"),
+        ({"kind": "certificate"}, "of the kind 'keys-certificate'"),
         ({"assumptions": []}, "other assumptions"),
         ({"more": 1}, "unknown field 'more'"),
     ],

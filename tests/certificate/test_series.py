@@ -93,7 +93,9 @@ def test_draws_of_all_releases_compose_tightly_beside_choices() -> None:
     plan = PlanCertificate.prove(budget=budget, draws=draws, releases=TIMES)
     assert plan.rule == COMPOSED
     assert plan.verify().upper <= 1e-6
-    with pytest.raises(CertificateRejected, match="delta in"):  # 0.45 is left of it
+    with pytest.raises(
+        CertificateRejected, match="delta of all queries together is in"
+    ):  # 0.45 is left of it
         replace(plan, budget=Budget(epsilon="0.7", delta="1e-6")).verify()
 
 

@@ -184,7 +184,7 @@ def test_what_is_written_is_read_and_verified_again() -> None:
         ({"epsilon": "0.9"}, "Not proved: if 0 of a unit.s 1 groups"),
         ({"neighbours": "replace-one"}, "Not proved"),
         ({"neighbours": "others"}, "neighbours"),
-        ({"kind": "certificate"}, "Expected a threshold-certificate"),
+        ({"kind": "certificate"}, "of the kind 'threshold-certificate'"),
         ({"assumptions": []}, "other assumptions"),
         ({"more": 1}, "unknown field 'more'"),
     ],

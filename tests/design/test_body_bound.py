@@ -40,7 +40,7 @@ def test_round_trip_and_verify() -> None:
         read = LowerBound.from_json(bound.to_json())
         assert read == bound
         read.verify()
-        with pytest.raises(CertificateRejected, match="proves"):
+        with pytest.raises(CertificateRejected, match="proof shows"):
             replace(bound, value=bound.value * (1 + 1e-12)).verify()
 
 

@@ -48,7 +48,7 @@ def test_a_larger_value_is_rejected() -> None:
     """The value is the float just below what the proof shows, so one step up is too much."""
     for design in (made("1", "0.01"), made("1", "0.01", "mse"), made("0.1", "1e-6")):
         bound = bound_of(design)
-        with pytest.raises(CertificateRejected, match="proves"):
+        with pytest.raises(CertificateRejected, match="proof shows"):
             replace(bound, value=bound.value * (1 + 1e-12)).verify()
 
 

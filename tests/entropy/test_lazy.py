@@ -95,7 +95,7 @@ def test_a_decision_waits_until_it_is_certain() -> None:
 
 def test_an_undecidable_question_publishes_nothing() -> None:
     uniform = LazyUniform(ScriptedEntropy(), prefix=1, known=1)  # 1/2 and zeros for ever
-    with pytest.raises(RandomnessError, match="nothing was published"):
+    with pytest.raises(RandomnessError, match="Nothing was published"):
         decide(lambda bits: certainly_less(arb(1) / 2, uniform.enclose(bits)))
 
 

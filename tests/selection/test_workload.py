@@ -245,7 +245,7 @@ def test_other_arguments_are_refused_by_name(options: Any) -> None:
 
 @pytest.mark.parametrize("epsilon", ["1e-120", "1000"])
 def test_noise_beyond_what_floats_hold_is_refused(epsilon: str) -> None:
-    with pytest.raises(ln.errors.Refused, match=r"rms of .* is out of range"):
+    with pytest.raises(ln.errors.Refused, match=r"root mean square of .* is out of range"):
         workload(np.eye(2), epsilon=epsilon)
 
 

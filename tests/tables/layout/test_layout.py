@@ -201,7 +201,7 @@ def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
 
 
 def test_limits_that_bound_nobody_are_refused() -> None:
-    with pytest.raises(SpecError, match=r"query\[0\]: .*Nothing in \[contribution\] bounds"):
+    with pytest.raises(SpecError, match=r"query\[0\]: .*Nothing in \[contribution\] limits"):
         layout(["count"], keys=9, clip={"max_groups": 2})
 
 

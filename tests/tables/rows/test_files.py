@@ -75,7 +75,7 @@ def test_a_partitioned_folder_has_a_column_by_the_names_of_its_folders(
     write(ROWS.drop(columns="year"), tmp_path / f"parts/year=__HIVE_DEFAULT_PARTITION__/r.{kind}")
     assert answers(tmp_path, "parts", types)[0] == whole[0]  # of no year
     write(ROWS.drop(columns="year"), tmp_path / f"parts/month=1/rows.{kind}")
-    with pytest.raises(SourceError, match="folders of the same columns"):
+    with pytest.raises(SourceError, match="name different columns"):
         answers(tmp_path, "parts", types)
 
 
@@ -309,7 +309,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, whole: list[int]) -> None:
 
 def test_a_folder_that_says_a_key_twice_is_refused(tmp_path: Path) -> None:
     write(ROWS.drop(columns="year"), tmp_path / "parts/year=2024/year=2025/a.parquet")
-    with pytest.raises(SourceError, match="give 'year' twice"):
+    with pytest.raises(SourceError, match="names the column 'year' in two folders"):
         answers(tmp_path, "parts", {"year": "int"})
 
 

@@ -356,7 +356,7 @@ def test_an_encoding_that_can_not_be_is_refused(tmp_path: Path) -> None:
         (b"\xff\xfea\x00", "utf-8", "data.encoding"),
         ("é,b".encode("latin-1"), "utf-8", "data.encoding"),
         (b"\xef\xbb\xbfa,b", "latin-1", "begins with the byte order mark of UTF-8"),
-        (b"a,\x81", "windows-1252", "not windows-1252"),
+        (b"a,\x81", "windows-1252", "not in the encoding windows-1252"),
     ):
         path.write_bytes(start + b"\n")
         with pytest.raises(SourceError, match=why):
