@@ -187,7 +187,7 @@ def test_a_count_that_is_no_whole_number(tmp_path: Path) -> None:
     rows = read(folder / "people.csv")
     rows[0]["count"] += ".0"
     write(folder / "people.csv", rows)
-    with pytest.raises(CertificateRejected, match="count that isn.t whole"):
+    with pytest.raises(CertificateRejected, match="has a count that isn't whole"):
         verify_resealed(folder)
 
 
