@@ -232,7 +232,7 @@ _WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"derive": {"a": "sum(age)"}}, "derive.a", "looks at other rows"),
     ({"derive": {"a": "agee + 1"}}, "derive.a", "Did you mean age?"),
     ({"data": {"filter": "age"}}, "data.filter", "Expected a condition"),
-    ({"data": {"filter": "age = 'x'"}}, "data.filter", "= has a number, a text"),
+    ({"data": {"filter": "age = 'x'"}}, "data.filter", "compares a number and a text"),
     ({"query": [QUERIES[1] | {"filter": "age >"}]}, "query[0].filter", "can't be read"),
     (
         {"query": [QUERIES[1] | {"filter": "now() > 1"}]},

@@ -38,7 +38,7 @@ def changed(old: str, new: str) -> dict[str, str]:
         ('unit = "zper"', 'unit = "zpre"', "privacy.unit", "Did you mean zper?"),
         ('unit = "zper"', 'unit = "row"', "contribution", "Not used"),
         ("max_rows = 5", "max_rows = 0", "contribution.max_rows", "greater than"),
-        ("max_rows = 5", "max_groups = 2", "query[0]", "bounds one person"),
+        ("max_rows = 5", "max_groups = 2", "query[0]", "limits how much one person"),
         ("max_rows = 5", "l2 = 0", "contribution.l2", "> 0"),
         ("max_rows = 5", "max_rows = true", "contribution.max_rows", "a whole number"),
         ("max_rows = 5", "l2 = 10000000", "query[0]", "Split the query"),
