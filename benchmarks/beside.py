@@ -24,8 +24,6 @@ from benchmarks.timing import print_rows
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 90  # CPU seconds
-TARGETS = ("1.5", "2", "6", "1", "1.5", "4", "4", "", "2", "3", "5", "5", "5")
-"""The CPU seconds that the plans of `TREES` may take."""
 _LIMIT = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({LONGEST}, {LONGEST}))\n"
 _IMPORTED = """
 import time; start = time.process_time()
@@ -98,7 +96,7 @@ class Cost:
 
 def calls() -> Iterator[Call]:
     """Every call that is compared."""
-    for index, ((name, epsilon, _), target) in enumerate(zip(TREES, TARGETS, strict=True)):
+    for index, (name, epsilon, _, target) in enumerate(TREES):
         code = f"from benchmarks.bench_plans import measure; print(*measure({index}))"
         yield Call(name=f"plan: {name}, ε = {epsilon}", target=target, code=code)
     for index, (name, *_, target) in enumerate(PLANNED):
@@ -107,11 +105,11 @@ def calls() -> Iterator[Call]:
     for index, (name, _, target) in enumerate(COMPARED):
         code = f"from benchmarks.searches import compared; print(*compared({index}))"
         yield Call(name=f"compare: {name}", target=target, code=code)
-    for name, target in (("Release", "0.7"), ("calibrate", "")):
+    for name, target in (("Release", ".7 s"), ("calibrate", "")):
         code = _IMPORTED.format(name=name)
         yield Call(name=f"import of `ln.{name}`", target=target, code=code)
-    yield Call(name="ε of 1,000 × Laplace noise", target="0.1", code=_COMPOSED)
-    yield Call(name="`release` of one number", target="0.00015", code=_ONE_NUMBER)
+    yield Call(name="ε of 1,000 × Laplace noise", target=".1 s", code=_COMPOSED)
+    yield Call(name="`release` of one number", target=".00015 s", code=_ONE_NUMBER)
     yield Call(name="a release: count and mean by 100,000 groups", target="", code=_MANY_GROUPS)
 
 
@@ -169,7 +167,7 @@ def main() -> None:
             old, new = (least([costs[state] for costs in rounds]) for state in (0, 1))
             result = new.result if new.result == old.result else f"{old.result} → {new.result}"
             rows.append((call.name, call.target, str(old), str(new), result))
-    heads = ("call", "target, CPU s", asked.commit, "now", "result")
+    heads = ("call", "target", asked.commit, "now", "result")
     print_rows(f"Before and now, CPU seconds, least of {asked.rounds} rounds", heads, rows)
 
 
