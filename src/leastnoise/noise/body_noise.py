@@ -44,11 +44,9 @@ class VectorNoise(Noise):
 
     @abstractmethod
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True only if no shift of `sensitivity` has a loss above `largest_loss`, by proof.
+        """True only if it is proved that no shift of `sensitivity` has a loss above `largest_loss`.
 
-        The proof is that a shift changes the gauge of every value by at most 1/scale, or each of
-        the two gauges of a two-sided law. If `purely_private` is False, `largest_loss` bounds the
-        finite losses only.
+        If `purely_private` is False, only finite losses are meant.
         """
 
     @property

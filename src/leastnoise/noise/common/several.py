@@ -138,8 +138,9 @@ def find_law_of_best_share(
     The factor of each is the smallest that makes all releases private. `gap` replaces the task's
     gap if a kind of noise has a faster function. It takes a law and the number of lattice points
     per standard deviation. The best share is chosen on a coarse lattice. By basic composition the
-    law for ε/k and δ₀/k is private, too. It is returned instead if its loss is smaller, as it may
-    be for a tiny δ₀. The factor, and so ε', has the relative accuracy `relative`.
+    law for ε/k and δ₀/k is private, too. It is returned instead if its gap is at most 0, too, and
+    its loss is smaller, as it may be for a tiny δ₀. The factor, and so ε', has the relative
+    accuracy `relative`.
     """
     loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap

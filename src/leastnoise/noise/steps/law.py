@@ -131,7 +131,7 @@ class Geometric(Noise):
     Args:
         scale: Scale > 0; the sensitivity.
         cells: Number of lattice points in one step, >= 1.
-        core: Number of lattice points k >= 0 in the top step, with 0; 1 to cells.
+        core: Number of lattice points k >= 0 in the top step, counting 0; from 1 to `cells`.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
 
