@@ -302,9 +302,9 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
     """The window N of the module's docstring: a power of two with P(T fails) <= e^−40·Πκ.
 
     T is the event that all nodes' sums are below N/2 in size, and Πκ is the product of κ over all
-    nodes above the cells. For n independent cells K_i, M > 0 and any 0 < θ < r_L, Chernoff's bound
-    is P(|K₁ + … + K_n| >= M) <= 2·(E e^(θK₁))^n·e^(−θM). Unless `proved`, the bound is e^−20, and
-    the factor Πκ is left out. Raises NotApplicable if N would be above 2^20.
+    nodes above the cells. For n independent cells K_i, M = N/2 and any 0 < θ < r_L, Chernoff's
+    bound is P(|K₁ + … + K_n| >= M) <= 2·(E e^(θK₁))^n·e^(−θM). Unless `proved`, the bound is e^−20,
+    and the factor Πκ is left out. Raises NotApplicable if N would be above 2^20.
     """
     shape = shape_of(tuple(branches), len(rates) - 1)
     rate, cells = min(rates[-1], _STEEP), shape.cells  # a smaller rate only makes N larger

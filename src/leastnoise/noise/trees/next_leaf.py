@@ -73,7 +73,7 @@ def draw_next_leaf(
     """Draw the noise of cell number `leaf`, from 0 on, for each of several independent trees.
 
     `sums` has the partial sums of each tree before this cell. Raises NotApplicable in the cases of
-    `check_next_leaf`.
+    `check_next_leaf` for one tree.
     """
     check_next_leaf(noise)
     first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
