@@ -176,9 +176,9 @@ def _window(first: float, decay: float, power: int) -> tuple[int, int]:
     """Return integers (low, high): in `_log_sum` only the terms with low <= k < high matter.
 
     Other terms are at most e^−45 of the largest. A term is proportional to x^power e^(−x), with x =
-    decay·(k + first), which is largest at x = power. On the left it falls at least like a normal
-    density of variance `power`, and on the right like a normal density of variance power + 45. If
-    decay·first > power, it falls from the first term on.
+    decay·(k + first). This is largest at x = power, and below e^−45 of the largest at the distance
+    √(90·(power + 1)) on the left, and 45 further on the right. If decay·first > power, it falls
+    from the first term on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -213,7 +213,7 @@ def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> N
 def _log_sums_of_terms(
     first: float, decay: float, powers: NDArray[np.int64], windows: list[tuple[int, int]]
 ) -> list[float]:
-    """The results of `_log_sum_of_terms` for several powers and their windows, bit by bit."""
+    """The same floats as from `_log_sum_of_terms`, for several powers and their windows."""
     least = min(low for low, _ in windows)
     k = np.arange(least, max(high for _, high in windows), dtype=float)
     logs = powers[:, None] * np.log(k + first) - decay * k

@@ -337,9 +337,9 @@ def log_sine(theta: _Angles) -> _Angles:
 def bessel_ratio(twice_order: int, z: float) -> float:
     """Return the ratio ρ_ν = K_ν(z)/K_{ν+1}(z) of modified Bessel functions, for ν = twice_order/2.
 
-    It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an
-    error by ρ_ν ρ_{ν+1} < 1. So any value in [0, 1] some orders below ν is a good start. For a
-    small ν the recurrence starts exactly at order −½ or 0.
+    It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies the
+    size of an error by about ρ_{ν+1}² < 1. So any value in [0, 1] some orders below ν is a good
+    start. For a small ν the recurrence starts exactly at order −½ or 0.
     """
     nu = twice_order / 2
     half = nu / 2  # errors shrink less at lower orders, so the rate at half the order is used

@@ -1,8 +1,9 @@
 """k-fold calibration: the law for several releases under one budget, for any family.
 
-A family's record names the function that finds its law: `scale_alone`, `by_share`, or a search
-built from the functions below. An accountant, which comes with the question, decides if k draws of
-a law are private, so that no kind of noise imports it.
+A family's record may name the function that finds its law, such as `by_share` or a search built
+from the functions below. A law whose only parameter is the scale needs no such function: see
+`scale_alone`. An accountant, which comes with the question, decides if k draws of a law are
+private, so that no kind of noise imports it.
 
 Notation: k (`compositions`) is the number of releases, and q (`sampling_rate`) the probability of
 each row to be sampled. The gap of a law is ln(δ/δ₀), where δ is the proved bound for all k draws
