@@ -66,7 +66,7 @@ class Noise(ABC):
     lists, a user may set only those in `lists_to_set`.
 
     Args:
-        scale: Multiplies the noise; exact: a str or a float is the decimal that it prints.
+        scale: The size of the noise, > 0; exact: a str or a float is the decimal that it prints.
         dimension: Number of coordinates.
 
     Raises:
@@ -200,6 +200,8 @@ class Noise(ABC):
 
     def scaled(self, factor: Exact) -> Self:
         """The law of factor · X, where X has this law.
+
+        For `agreeing`, whose X is on the integers, only the scale is multiplied by the factor.
 
         Args:
             factor: An exact number > 0.

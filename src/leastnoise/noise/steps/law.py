@@ -54,7 +54,7 @@ class Staircase(Noise):
     + j), b = e^(−decay).
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
@@ -129,7 +129,7 @@ class Geometric(Noise):
     same privacy losses under shifts on the lattice (theory/noise.md §10).
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         cells: Number of lattice points in one step, >= 1.
         core: Number of lattice points k >= 0 in the top step, counting 0; from 1 to `cells`.
         decay: Each step is e^−decay times as high as the step before; usually ε.
@@ -239,7 +239,7 @@ class TruncatedStaircase(StepNoise):
     >= w at every ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales; at most 200,000.
         decay: Each step is e^−decay times as high as the step before; usually ε.
@@ -312,7 +312,7 @@ class Tulap(StepNoise):
     is ∝ e^(−decay·n) where |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         radius: End of the range, in scales; at most 200,000.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.

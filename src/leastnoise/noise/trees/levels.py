@@ -229,8 +229,8 @@ def rates_of(noise: Agreeing) -> tuple[float, ...]:
 class Solved:
     """The laws of the nodes modulo the window, and κ, by level (root first).
 
-    `laws` has a law for each position. `subtrees` has A_l, the law of a node without the nodes
-    above it. `acceptance` has κ_l of nodes above the cells. Both have an entry for each kind.
+    `laws` has a law for each position. `subtrees` has A_l for each kind of node, and `acceptance`
+    has κ_l for each kind of node above the cells.
     """
 
     laws: tuple[tuple[Known, ...], ...]
