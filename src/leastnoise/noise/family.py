@@ -126,8 +126,8 @@ class Family:
             separately: the length is split among them first.
         share: Returns a client's `Share` (noise/draw.py), from the law, a grid and the number of
             shares. None if sums of shares aren't proved to have the law.
-        quantile: Returns t with P(|X_i| > t·scale) = p, from the law and p (and i for
-            `VectorNoise`). None if the law of one coordinate is unknown.
+        quantile: Returns t with P(|X_i| > t·scale) = p, or on a lattice the least t with <= p, from
+            the law and p (and i for `VectorNoise`). None if the law of one coordinate is unknown.
         difference: Returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and
             r >= 0; raises NotApplicable if t is unknown. None if it always is, and for spherical
             noise, for which `quantile` suffices.

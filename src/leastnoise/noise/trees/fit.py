@@ -93,7 +93,7 @@ def search_shares(
     *,
     rows: Rows = _ONE_ROW,
 ) -> tuple[Fraction, ...]:
-    """The shares that minimize the `loss` of the levels' variances (root first).
+    """Search for the shares that minimize the `loss` of the levels' variances (root first).
 
     `best_shares` is this search with the weighted log-variance as loss. The order of the losses
     must not change if all variances are multiplied by the same number. A variance of 0 in floats is
