@@ -180,7 +180,7 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with γ = `gamma` and the largest α that meets the budget; the loss decreases with α.
+    """The law with γ = `gamma` and the largest α that meets the budget, which has the least loss.
 
     Raises NotApplicable if no α meets the budget.
     """

@@ -47,8 +47,8 @@ class Staircase(Noise):
     """Staircase noise: density ∝ e^(−decay·k(|x|/scale)), where k(r) numbers the steps.
 
     k(r) is 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ, with γ = gamma. With decay = ε it is purely
-    ε-private for shifts up to scale. If γ minimises the loss, no purely ε-private additive noise
-    has a smaller loss (Geng & Viswanath 2014).
+    ε-private for shifts up to scale. If γ minimises the expected error, no purely ε-private
+    additive noise has a smaller one (Geng & Viswanath 2014).
 
     X is uniform on (−h, h), where h = scale·(γ + J) for a random J = 0, 1, … with P(J = j) ∝ b^j (γ
     + j), b = e^(−decay).

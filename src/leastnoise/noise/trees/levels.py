@@ -125,7 +125,7 @@ class LevelLaw:
     def _inside(self) -> NDArray[np.float64]:
         """Lower bounds on P(|Z| <= h) for h = 0, 1, ….
 
-        The sum of 2h + 1 probabilities errs by at most √(2h + 1)·error.
+        The sum of 2h + 1 probabilities errs by at most √(2h + 1)·error, plus 1e-16 and rounding.
         """
         sums = 2 * np.cumsum(self.probabilities) - self.probabilities[0]
         counts = 2 * np.arange(len(sums)) + 1

@@ -266,9 +266,9 @@ _PARTS = 64
 
 
 def _best_part(noise: Agreeing, cut: int) -> Fraction:
-    """The ratio θ/r_L of least λ, Chernoff's bound on the mass beyond the cut, in floats.
+    """The ratio θ/r_L at which λ, Chernoff's bound on the mass beyond the cut, is smallest.
 
-    r_L = shares[L]/scale is the rate of a cell.
+    It is a multiple of 1/64, found in floats. r_L = shares[L]/scale is the rate of a cell.
     """
     return Fraction(min(range(1, _PARTS), key=lambda part: _log_lost(noise, cut, part)), _PARTS)
 

@@ -269,7 +269,7 @@ def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterato
 
 
 def convolve_moments(first: Spectra, second: Spectra) -> Spectra:
-    """The moments 0 … 8 of a sum from the moments of its two parts, by the binomial theorem."""
+    """The spectra of m_0, …, m_8 of a sum, from its parts' spectra, by the binomial theorem."""
     result = np.zeros_like(first)
     for i in range(MOST + 1):
         for j in range(i + 1):
