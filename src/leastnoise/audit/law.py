@@ -63,7 +63,7 @@ class ClaimedLaw(ABC):
 
     @property
     def strange(self) -> str:
-        """The outputs that have probability 0, in words."""
+        """The kinds of output that the claim rules out at every centre, in words."""
         return "NaN, ±inf and fractions" if self.on_whole_numbers else "NaN and ±inf"
 
     @property

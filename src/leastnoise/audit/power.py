@@ -117,10 +117,10 @@ def least_scale(
 ) -> float | None:
     """The largest s < 1 for which an audit refutes the noise sX with probability >= 99 %.
 
-    Each threshold u is the outputs' quantile at one of the `probabilities`. Let π = P(Y > u), and p
-    = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be pessimistic values of
-    their upper bounds from the counts, and Q the quantiles of X. The noise is refuted if s·(Q(1 −
-    π) − Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
+    Each threshold u is the outputs' quantile at one of the `probabilities` above ½. Let π = P(Y >
+    u), and p = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be pessimistic
+    values of their upper bounds from the counts, and Q the quantiles of X. The noise is refuted if
+    s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 

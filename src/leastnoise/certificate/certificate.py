@@ -178,7 +178,10 @@ class Certificate:
 
     @property
     def releases(self) -> Releases:
-        """The draws of noise that the statement is about. Raises like `shifts`."""
+        """The draws of noise that the statement is about.
+
+        Raises NotApplicable, as `one_release_at` does.
+        """
         return self.one_release.times(self.compositions)
 
     @property
@@ -232,8 +235,8 @@ class Certificate:
 
         Raises:
             NotCertified: There is no proof; `interval` encloses δ.
-            NotApplicable: The sensitivity isn't known in the noise's norm, doesn't fit the
-                geometry, or has no proof for samples; or the proof takes too much time or memory.
+            NotApplicable: No proof is known for this noise, sensitivity and geometry, or for
+                samples or several releases of them; or the proof takes too much time or memory.
             InvalidArgument: An argument is malformed or out of its range.
 
         """
@@ -302,7 +305,7 @@ class Certificate:
             The certificate, which is proved if this one is.
 
         Raises:
-            InvalidArgument: The statement is about other neighbours.
+            InvalidArgument: `neighbours` is malformed, or the statement is about other neighbours.
 
         """
         if self.neighbours is not None:
@@ -392,7 +395,7 @@ class Certificate:
             The certificate, with `proved` False.
 
         Raises:
-            InvalidInput: The text isn't JSON.
+            InvalidInput: The text isn't JSON, or is too long.
             CertificateRejected: Fields are unknown, missing or duplicate, have wrong types or
                 values, or the version is unknown.
 

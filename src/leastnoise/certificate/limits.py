@@ -163,7 +163,8 @@ class LimitCertificate(TableCertificate):
     def read_field(value: object, kind: Any, *, where: str) -> Any:
         """Read the output of `write_field`.
 
-        Raises CertificateRejected for too many plans, and for a plan that chooses a limit again.
+        Raises CertificateRejected for malformed values, for too many plans, and for a plan that
+        chooses a limit again.
         """
         if where != "plans":
             return TableCertificate.read_field(value, kind, where=where)
