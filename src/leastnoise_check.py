@@ -205,7 +205,7 @@ def fields(record, names: str | dict, optional: str = "") -> dict:
 
 
 def shape(record: object, kinds: dict, deepest: int = 6) -> tuple:
-    """Read a set as (kind, dimension, *fields). Proofs test equality only (docs/theory/bodies.md)."""
+    """Read a set: (kind, dimension, *fields). Proofs test equality only (docs/theory/bodies.md)."""
     require(deepest, "shapes nested too deep", NotChecked)
     r = fields(record, kinds)
     require(r.get("exponent", "infinity") == "infinity", "shapes with an exponent", NotChecked)

@@ -291,9 +291,10 @@ class Composition:
 def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
     """Find the approximate ε at which the parts have δ = `delta`; return it with the convolution.
 
-    `parts_at` returns the parts for a tilt c. The convolution weights their losses z by e^(cz)
-    (balls/convolution.py). The search is no part of the proof. Raises NotApplicable if the
-    probability of an infinite loss is `delta` or more, or if no ε is found.
+    `parts_at` returns the parts for a tilt c: lattices of losses, each with the number of its
+    compositions. The convolution weights losses z by e^(cz) (balls/convolution.py). The search is
+    no part of the proof. Raises NotApplicable if the probability of an infinite loss is `delta` or
+    more, or if no ε is found.
     """
     parts = parts_at(0.0)
     left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)

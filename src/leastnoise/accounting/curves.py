@@ -46,9 +46,9 @@ Proved = Callable[[Fraction], ProvedDelta]
 def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval:
     """Enclose ε(delta), from the `proved` bounds on δ.
 
-    If δ(0) isn't proved to be above `delta`, the lower end is 0 and the upper end is only accurate
-    to 1 %. Raises NotApplicable, naming `family`, if δ isn't proved to be at most `delta` at any of
-    ε = 1, 2, 4, …, 131,072.
+    If the bounds on δ(0) don't decide whether it is above `delta`, the lower end is 0, and the
+    upper end is only accurate to 1 %. Raises NotApplicable, naming `family`, if δ isn't proved to
+    be at most `delta` at any of ε = 1, 2, 4, …, 131,072.
     """
     known = cache(proved)
     if known(Fraction(0)).certainly_at_most(delta):

@@ -163,8 +163,9 @@ def examine(
     """Draw outputs on both inputs, run the detectors of the plan, and return their findings.
 
     `draw` returns outputs on one input. Raises InvalidArgument if they aren't numbers, or have
-    different dimensions on the two inputs. `draw_pair` is set for a mechanism that is a command: it
-    draws the outputs of two runs that start at the same time.
+    different dimensions on the two inputs. `score` is the argument of `audit_mechanism`.
+    `draw_pair` is set for a mechanism that is a command: it draws the outputs of two runs that
+    start at the same time.
     """
     first, second = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
     if first.shape != second.shape:

@@ -273,9 +273,10 @@ DrawPair = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]
 class Subject:
     """The input of every detector: the claim, two neighbouring inputs and the outputs on them.
 
-    `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `error` is the
-    largest probability of a false finding by the detector. `draw_pair` is set for a mechanism that
-    is a command: it draws the outputs of two runs that start at the same time.
+    `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `draw` draws more
+    of them, and `score` is the user's function of outputs. `error` is the largest probability of a
+    false finding by the detector. `draw_pair` is set for a mechanism that is a command: it draws
+    the outputs of two runs that start at the same time.
     """
 
     claim: Claim

@@ -31,7 +31,7 @@ _FEWEST_BITS = 8
 def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
     """Two inputs that differ by a shift of the claimed sensitivity; None if no shift is known.
 
-    The first is 0. Both are vectors in more than one dimension. `dimension` counts only if the
+    The first is 0. In more than one dimension, both are vectors. `dimension` counts only if the
     sensitivity doesn't fix the number of coordinates.
     """
     sensitivity = claim.sensitivity

@@ -458,9 +458,9 @@ def _note_proof(claim: Certificate) -> None:
 def _widen(proved: Interval, most: Fraction) -> Interval:
     """The interval that a certificate states, for a δ that is proved to be in `proved`.
 
-    On another machine, proofs with float sums differ by some units in the last place. Both
-    enclosures contain δ. If they are about equally wide, widening one by its own width at both ends
-    makes it contain the other.
+    `most` is the δ of the budget, which limits the widening. On another machine, proofs with float
+    sums differ by some units in the last place. Both enclosures contain δ. If they are about
+    equally wide, widening one by its own width at both ends makes it contain the other.
     """
     room = proved.width
     lower = max(0.0, math.nextafter(proved.lower - room, -math.inf)) if room else proved.lower

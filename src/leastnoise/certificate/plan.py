@@ -225,7 +225,7 @@ class PlanCertificate:
     def _verify_composed(self) -> Interval:
         """Prove that all draws with a noise law together meet the remaining budget.
 
-        Raises CertificateRejected if they exceed it.
+        Raises CertificateRejected without a proof.
         """
         try:
             rest = _remaining_budget(self)
@@ -407,7 +407,7 @@ def _remaining_budget(plan: PlanCertificate) -> Budget:
 def _laws(draws: Claims) -> tuple[Releases, ...]:
     """The laws of all draws that have one.
 
-    Raises NotApplicable if no draw has a law, or if draws share a sample.
+    Raises NotApplicable if no draw has a law, or if a draw is from a sample.
     """
     claims = [claim for _, claim in draws if isinstance(claim, Certificate)]
     for claim in claims:

@@ -389,9 +389,9 @@ def _outcomes(pair: Pair) -> Iterator[Pair]:
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
     """An upper bound on the δ at `epsilon` of one key, the largest over `pairs`.
 
-    A pair has the probabilities of publishing the key with and without a unit. Let p and q be the
-    probabilities of an outcome, published or not. Then δ is the sum of max(0, p − e^ε·q) over both
-    outcomes.
+    A pair has the probabilities of publishing the key on the two neighbouring inputs. Let p and q
+    be the probabilities of an outcome, published or not. Then δ is the sum of max(0, p − e^ε·q)
+    over both outcomes.
     """
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()

@@ -111,14 +111,15 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 def _step(
     parts: Sequence[Releases], points_per_std: int, *, upper: bool, coarser: float = 1.0
 ) -> Fraction:
-    """The step h of all lattices: usually a frequent loss, divided by a whole number.
+    """The step h of all lattices: mostly a loss that many outputs have, over a whole number.
 
     A lattice adds about h² to the variance of each loss. So h² Σk is kept at Σks²/n², for parts
     with k compositions and a loss with the standard deviation s, and n = points_per_std. The
     frequent loss comes from the part with the largest k·loss², unless a common divisor of all
     frequent losses is nearly as large as the wanted step. Laws whose δ takes microseconds get a
-    smaller step, as long as neither the largest loss nor the width of the sum has too many steps.
-    The number of points is limited; the limit grows with points_per_std beyond the default.
+    smaller step, as long as neither the largest loss nor the width of the sum has too many steps;
+    `coarser` multiplies this step. The number of points is limited. The limit grows with
+    points_per_std beyond the default, and is higher for `upper` lattices of samples.
 
     If all losses are multiples of one number, h is this number and no loss is rounded, unless there
     would be too many points.
@@ -163,7 +164,7 @@ def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
 
 
 def find_frequent_loss(part: Releases) -> Fraction | None:
-    """A loss that many outputs have, and should be a lattice point. None if unknown, or sampled."""
+    """A loss that many outputs have, to be a lattice point; None if unknown, and for samples."""
     if part.sampling_rate != 1:  # lattices of samples have origins of their own
         return None
     shift = part.noise.worst_shift(part.shifts.outer)

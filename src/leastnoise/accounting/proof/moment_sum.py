@@ -126,7 +126,7 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """Choose c and the nodes for ε near `epsilon`.
+        """Choose c and the nodes for ε near `epsilon`; `closest` is as in `prove_by_moments`.
 
         None if the search for c fails, or if too many nodes are needed.
         """
@@ -191,7 +191,7 @@ class MomentSum:
         """Approximate the ε >= 0 at which δ is `delta`, in floats, starting from `near`.
 
         The result is no part of the proof. Newton's method uses −c as the slope of ln δ, which is
-        the slope at the ε for which c is the best.
+        about the slope at the ε for which c is the best.
         """
         epsilon = near
         exact = 1e-15  # relative accuracy of ε
