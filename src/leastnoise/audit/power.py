@@ -3,7 +3,7 @@
 The numbers are computed in floats, from the laws of the counts, for the report only: no verdict
 depends on them. A violation counts as found if an audit detects it with a probability of at least
 99 %. Thresholds are quantiles of outputs, so they and the counts at them vary between audits. Each
-is replaced by a pessimistic value, and is worse than that with a share of the remaining 1 %.
+is replaced by a pessimistic value. The probabilities of worse values share the remaining 1 %.
 
 Notation: X is a coordinate of the claimed noise, Y a coordinate of an output, and c the centre. A
 mechanism that keeps its claim has Y = c + X. F is the distribution function of X.

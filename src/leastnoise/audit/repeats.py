@@ -79,9 +79,10 @@ def detect_repeats(subject: Subject) -> Finding:
 class _Test:
     """The counts of a test, which compares the rate of repetitions with a rate by chance.
 
-    `equal` is the number of equal pairs among `pairs`. For comparison, `expected` of `trials` pairs
-    coincided by chance; the rate by chance is the probability of such a coincidence to the power
-    `power`. With `two_sided`, too few equal pairs are a finding, too.
+    `equal` is the number of equal pairs among `pairs`. For comparison, an event happened by chance
+    in `expected` of `trials`: a coincidence, or a draw above the median. The rate by chance is the
+    probability of this event to the power `power`. With `two_sided`, too few equal pairs are a
+    finding, too.
     """
 
     name: str
