@@ -280,8 +280,8 @@ def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, leve
 
     The distance needs a lower bound on one centre and an upper bound on the other, in each
     coordinate. These bounds vary between audits, so they are replaced by pessimistic values. The
-    probabilities of worse bounds are equal and sum to 1 %. `level` is the error level of
-    the bounds on one centre. The distance is computed in floats, for the report only.
+    probabilities of worse bounds are equal and sum to 1 %. `level` is the error level of the bounds
+    on one centre. The distance is computed in floats, for the report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(
