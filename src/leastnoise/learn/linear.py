@@ -193,7 +193,10 @@ class _Scales:
         return to_unit(np.clip(columns, self.low, self.high), *self._ends())
 
     def to_data(self) -> tuple[Floats, float]:
-        """Convert coefficients for columns in [−1, 1] to coefficients for the data."""
+        """A matrix that maps coefficients for columns in [−1, 1] to coefficients for the data.
+
+        The intercept comes first. The second result is the number to add to the mapped intercept.
+        """
         low, high = self._ends()
         middles, halves = (low + high) / 2, (high - low) / 2
         ratios = halves[-1] / halves[:-1]

@@ -55,14 +55,15 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         epsilon: As in `LinearRegression`.
         delta: Privacy budget δ. With None it is 1/n² for n rows, or n = `n_rows` with "add-remove".
         noise: Name of a noise family that composes. "auto" is the best of gaussian, l2 and k-norm
-            with vectors, and of gaussian and laplace with coordinates.
+            with vectors, and of gaussian and laplace with coordinates. For a single release, it is
+            the best of all families.
         noise_parameters: As in `LinearRegression`.
         neighbours: As in `LinearRegression`.
         ledger: As in `LinearRegression`.
         dataset: As in `LinearRegression`.
         unit: As in `LinearRegression`.
         updates: "vectors" releases all derivatives at once; public numbers determine the number and
-            size of accelerated steps, and a ridge that limits what noise hides. "coordinates" is
+            size of accelerated steps, and a ridge that keeps coefficients small. "coordinates" is
             private proximal coordinate descent (Mangold et al. 2022; Liu et al. 2026, App. D.7):
             `max_iter` rounds, each over a quarter of the coordinates in a new public permutation,
             often too few. "auto" is "vectors" for the noise "auto" and "gaussian". For other noise
