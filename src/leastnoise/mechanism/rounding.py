@@ -169,7 +169,7 @@ class PreparedNoise:
 
     def add_to(self, values: Values, *, entropy: Entropy | None = None) -> NDArray[np.float64]:
         """Add a fresh draw of the noise to `values`; see `add_noise`."""
-        exact_values = _read(self._noise, values)
+        exact_values = read_values(self._noise, values)
         shape = _check_shape(exact_values, self._dimension)
         sampler, exponent = self._draws(entropy or SystemEntropy()), self._exponent
         with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
@@ -191,7 +191,7 @@ class VectorDraw:
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
         """Add noise to the next coordinates of the vector, `values`; raises like `add_noise`."""
-        exact_values = _read(self._noise, values)
+        exact_values = read_values(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:
             raise InvalidArgument(
@@ -210,7 +210,8 @@ def _add_on_grid(sampler: Sampler, exponent: int, values: ExactValues) -> NDArra
     return np.ldexp(steps.astype(np.float64), exponent)
 
 
-def _read(noise: Noise, values: Values) -> Plain:
+def read_values(noise: Noise, values: Values) -> Plain:
+    """Read `values` as exact numbers; for noise on the integers, round them to ⌊v + 1/2⌋."""
     exact_values = as_exact(values)
     if noise.for_whole_numbers:  # a fractional part would stay visible in the sum
         return nearest_whole(exact_values)
