@@ -229,7 +229,7 @@ def calibrate_to_accuracy(
     releases and sampling rate stay the same. ε is accurate to a relative 1e-6, or to the accuracy
     of the search for a shape; no half-width exceeds `target`. For noise on integers, errors may
     jump up at an ε where the best shape changes. Then smaller ε nearby are tried, too. Raises
-    Refused unless ε lies between 1e-6 and 1,000.
+    Refused if no such ε is found between 1e-6 and 1,000.
     """
     digits = 9  # significant digits of ε
 
@@ -310,7 +310,7 @@ _SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at m
 class Term:
     """A group of terms of a weighted sum S: `times` numbers of one draw, times `coefficient`.
 
-    If the noise of several numbers of a cell is dependent, `times` counts cells instead. Then each
+    If a cell has several numbers, whose noise is dependent, `times` counts cells instead. Then each
     cell adds `coefficient` times the sum of its numbers, each number times its entry in `weights`.
     """
 

@@ -134,11 +134,12 @@ def add_noise(
     With a `geometry`, its map W is applied to the values exactly, and noise is added. The result is
     mapped back by W⁻¹ in floats, which is post-processing of a private output.
 
-    `values` has shape (dimension,), or is a number in one dimension: floats, taken as the exact
-    reals that they are, an integer array, or `ScaledIntegers`. Noise on the integers is added to
-    each value v after rounding to ⌊v + 1/2⌋, see `nearest_whole`. No value raises an error, which
-    would itself be an output: NaN counts as 0, and ±inf as ±2^61 grid steps. Results are the
-    doubles nearest to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles' range).
+    `values` has shape (dimension,), or is a number in one dimension. It holds integers, Fractions,
+    `ScaledIntegers`, or floats, taken as the exact reals that they are. Noise on the integers is
+    added to each value v after rounding to ⌊v + 1/2⌋, see `nearest_whole`. No value raises an
+    error, which would itself be an output: NaN counts as 0, and ±inf as ±2^61 grid steps. Results
+    are the doubles nearest to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles'
+    range).
 
     Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type; the
     message names shapes and types only. Raises RandomnessError, with nothing published, if a

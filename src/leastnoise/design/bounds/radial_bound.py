@@ -153,12 +153,13 @@ class RadialWitness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """A lower bound on E‖X‖₂² of all noise X that hides the shifts of length 1.
+        """A lower bound on E‖X‖₂² of all (ε, δ)-private noise X for the shifts of length 1.
 
-        Let G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r). Private noise X, and so its mean over
-        rotations, has E ψ(X) − c·E ψ(X + v) <= λδ: the left side is an integral of ψ <= λ against p
-        − cq, where p is the density of X and q the density of X + v. For spherical X the left side
-        is E G(|X|). If r² + G(r) >= z for every r >= 0, then E‖X‖² >= z − λδ (theory/noise.md §5).
+        Let G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r), and let ψ(x) stand for ψ(|x|, |x − v|).
+        Private noise X, and so its mean over rotations, has E ψ(X) − c·E ψ(X + v) <= λδ: the left
+        side is an integral of ψ <= λ against p − cq, where p is the density of X and q the density
+        of X + v. For spherical X the left side is E G(|X|). If r² + G(r) >= z for every r >= 0,
+        then E‖X‖² >= z − λδ (theory/noise.md §5).
         """
         self._check()
         least = float(self.values(epsilon).min())

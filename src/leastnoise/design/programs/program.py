@@ -12,9 +12,8 @@ In the program, m = cells is the number of lattice points per sensitivity, h = 1
 ih) = q_{−i} for |i| <= n = reach. Here T_r is the mass of all points i > n with i ≡ n + 1 + r mod
 m. A shift of j steps exposes w_{ji} at the point i: the part of q_i that exceeds c q_{i−j}. The
 program minimises the loss subject to Σ_i w_{ji} <= δ for every j = 1 … m, with w_{ji} >= q_i − c
-q_{i−j} and w_{ji} >= 0.
-The mass beyond n has the cost of its first point, and is exposed only at j = m. This is a
-relaxation, so the dual is a bound for every noise.
+q_{i−j} and w_{ji} >= 0. The mass beyond n has the cost of its first point, and is exposed only at j
+= m. This is a relaxation, so the dual is a bound for every noise.
 
 The structured form keeps only the rows (j, i) that move a point outward, |i − j| > |i|: with a
 decreasing density no other points are exposed. Of the remaining rows, about n m, only about n
@@ -150,8 +149,8 @@ def fill_prices(witness: Witness, steps: int) -> Witness:
     """The witness with `steps` lattice points for each point of `witness`, which has one cell.
 
     The new prices are linear between the old points, and so is the sum G_i of `Witness.bound`. The
-    cost of the mae is linear there, too, so the bound stays. The cost of the mse is below its
-    chords by at most 1/4, and the bound falls by at most as much. Both are up to rounding.
+    cost of the mae is linear there, too, so the bound stays, up to rounding. The cost of the mse is
+    below its chords by at most 1/4, and the bound falls by at most as much, up to rounding.
     """
     if steps == 1:
         return witness
@@ -202,7 +201,7 @@ class LatticeProgram:
     Rows are added until a round changes the loss by less than the fraction `accuracy`, and
     repairing the law costs no more. The repair mixes the law with a law for half of δ, whose loss
     is larger by the fraction `halving`. At half of the program's `delta`, the smallest loss is
-    larger by the fraction `growth`. It shows when more rows can't matter (`_is_precise`).
+    larger by the fraction `growth`, which shows when more rows can't matter (`_is_precise`).
     """
 
     cells: int

@@ -44,11 +44,12 @@ _SMALLEST_DELTA = Fraction(1, 10**12)
 
 
 def search(question: Question, *, effort: Effort) -> OptimalRadial:
-    """The law with the smallest loss on edges that are spaced by fractions of the sensitivity.
+    """The spherical step law with the smallest loss, for certain edges.
 
-    The edges of the best spherical staircase are included. Raises NotApplicable if the law is worse
-    than that staircase or can't be computed safely in floats, or if the dimension or budget isn't
-    served. Raises InvalidArgument for fixed parameters.
+    The edges are spaced by fractions of the sensitivity, and the edges of the best spherical
+    staircase are among them. Raises NotApplicable if the law is worse than that staircase or can't
+    be computed safely in floats, or if the dimension or budget isn't served. Raises InvalidArgument
+    for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(
