@@ -32,9 +32,9 @@ class LinearRegression(RegressorMixin, PrivateModel):
     `certificate_` proves. In training, values outside the bounds are clipped without a warning,
     which would reveal something about the rows; `predict` clips nothing.
 
-    If noise hides the variation of the features in some direction, coefficients are shrunk to 0
-    along it, and a ConvergenceWarning gives the number of such directions. Like the standard errors
-    it is computed from released numbers.
+    If noise hides the variation of the features in some direction, coefficients are shrunk towards
+    0 along it, and a ConvergenceWarning gives the number of such directions. This number, like the
+    standard errors, is computed from released numbers.
 
     A person with k rows only has the privacy of k rows together. The features' names aren't
     protected, nor is anything else that is computed from the rows, such as a score on the training

@@ -70,7 +70,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             it is the updates with the smaller predicted loss.
         max_iter: Largest number of rounds with vectors (None: 1,000), or number of rounds with
             coordinates (None: 100). If the rounds are predicted to be too few, scikit-learn's
-            ConvergenceWarning is raised.
+            ConvergenceWarning is issued.
         alpha: Weight λ of the penalty λ‖h‖₁ on the mean loss, for coefficients h; the intercept is
             penalised too.
         fit_intercept: True for a model with an intercept.

@@ -176,9 +176,9 @@ class TrainingPlan:
 def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     """Plan a training: its updates, rounds and noise, from public numbers.
 
-    With Gaussian noise, "vectors" has the smallest loss: its derivatives have R/√d <= 1 times the
-    noise of "coordinates", so that it learns directions of smaller curvature. `converged` of the
-    plan is True if the rounds suffice.
+    With Gaussian noise, "vectors" has the smaller predicted loss: its derivatives have R/√d <= 1
+    times the noise of "coordinates", so that it learns directions of smaller curvature. `converged`
+    of the plan is True if the rounds are predicted to suffice.
 
     Args:
         problem: The public numbers.

@@ -2,8 +2,8 @@
 
 Notation: n rows have d features each. x_i is a row in [−1, 1]^d with entries x_ij, y_i = ±1 its
 label, and h the coefficients. The loss is 1/n Σ log(1 + exp(−y_i h·x_i)) + λ‖h‖₁, with the
-penalty's weight λ. Row i adds s_i x_i to n times the derivatives of the loss, with the slope s_i =
-−y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
+penalty's weight λ. Row i adds s_i x_i to n times the derivatives of the loss without its penalty,
+with the slope s_i = −y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
 
 Features are truncated to whole multiples of 2^−20, and so is each product s_i x_ij. So a product is
 never larger than x_ij in size, even if s_i is rounded. A row moves a sum by at most its own

@@ -73,7 +73,8 @@ def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
 def half_width(certificate: Certificate, probability: float, coordinate: int = 0) -> float:
     """The half-width t of one coordinate's error: P(|error| <= t) >= probability.
 
-    It is accurate to about 1e-10. Raises InvalidArgument unless 0 < probability < 1.
+    The noise's part of t is accurate to about 1e-10; the largest rounding error is added. Raises
+    InvalidArgument unless 0 < probability < 1.
     """
     factor, spread = _map_factors(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)
@@ -338,9 +339,9 @@ def deviation_of_sum(terms: Sequence[Term]) -> float:
 def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) -> list[float]:
     """The half-width t of the sum S of all `terms`, for each of the `probabilities`.
 
-    P(|S| <= t) >= probability, with rounding to the grids. t is exact for one number, and if all
-    numbers are integers and the standard deviation is below 400; otherwise up to 2 % too large.
-    Raises NotApplicable if a characteristic function isn't known.
+    P(|S| <= t) >= probability, with rounding to the grids. For one number, t is as in `half_width`.
+    For a sum of integers with a standard deviation below 400, it is exact; otherwise it is up to 2
+    % too large. Raises NotApplicable if a characteristic function isn't known.
     """
     some = [term for term in terms if term.parts]
     if len(some) == 1 and some[0].times == 1 and len(some[0].parts) == 1:

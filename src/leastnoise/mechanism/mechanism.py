@@ -186,9 +186,9 @@ class Mechanism:
     def accuracy(self, probability: float) -> NDArray[np.float64]:
         """The half-width of each coordinate's error: t_i with P(|error_i| <= t_i) >= probability.
 
-        Each coordinate is considered by itself, with rounding to the grid; t_i is accurate to about
-        1e-10. Noise on the integers is for integer values: other values are rounded first, by up to
-        1/2, which is not counted.
+        Each coordinate is considered by itself. The half-width of its noise is accurate to about
+        1e-10; the largest error of rounding to the grid is added. Noise on the integers is for
+        integer values: other values are rounded first, by up to 1/2, which is not counted.
 
         Args:
             probability: Probability of the interval, between 0 and 1.

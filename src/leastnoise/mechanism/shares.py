@@ -209,7 +209,7 @@ class Shares:
 
         Args:
             values: The client's values, shape (dimension,), or a number in one dimension; integers
-                for geometric noise. They are treated as in `Mechanism.release`.
+                for geometric noise. NaN and ±inf are treated as in `Mechanism.release`.
 
         Returns:
             Integers modulo 2^64 in the shape of the values, ready to be added up.
