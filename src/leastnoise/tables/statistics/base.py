@@ -93,12 +93,12 @@ class Component:
 
     @property
     def of_values(self) -> bool:
-        """True if the number depends on the column's values; then it is rounded, unlike counts."""
+        """True if the number is u or 2u² − 1 of a value; then it is rounded, unlike counts."""
         return self.kind in {"value", "square"}
 
     @property
     def needed(self) -> frozenset[str]:
-        """The columns of which a row needs a value; a row without one adds nothing."""
+        """The columns that the number reads: its `column` and the `paired` column, if any."""
         return frozenset({self.column, self.paired} - {""})
 
 
@@ -264,16 +264,17 @@ class Statistic(AnyStatistic):
     ) -> float:
         """An upper bound on the statistic's `_std` in a group of this many `rows`.
 
-        It holds for numbers without noise: a count that noise lowers has a larger `_std`. `stds`
-        has the standard deviation of each number. `rows` is None unless the statistic `needs_size`.
+        It holds for numbers without noise, and if the group meets what the statistic `assumes`: a
+        count that noise lowers has a larger `_std`. `stds` has the standard deviation of each
+        number. `rows` is None unless the statistic `needs_size`.
         """
 
     @abstractmethod
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
 
-        It holds if the noisy count is `rows`: a smaller count has a wider interval. `rows` is None
-        unless the statistic `needs_size`.
+        It holds if the noisy count is `rows`, and if the group meets what the statistic `assumes`.
+        A smaller count has a wider interval. `rows` is None unless the statistic `needs_size`.
         """
 
     def unit(self, ingredients: Ingredients) -> float:
