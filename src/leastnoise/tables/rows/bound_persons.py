@@ -1,7 +1,7 @@
 """Bound the integers that each unit adds, and sum them over units (theory/release.md §5).
 
 1. Per row: values are made finite, clamped to the public bounds, and turned into fixed-point
-   integers of at most 2^bits.
+   integers of at most 2^bits in size.
 2. Per unit and cell: integers are summed. If an integer exceeds its limit, one factor shrinks all
    integers of the cell toward 0, or of the whole unit (`Part.shrinks_largest`).
 3. Per unit: the size of its vector is computed exactly, in the norm (or gauge) of the query's

@@ -92,8 +92,8 @@ def _rows_within(layout: Layout) -> int:
 
     With n rows, each number of a cell is at most n, and so is the sum over cells of each cell's
     largest number. If a cell has q numbers, and each counts as its own cell, that sum is at most
-    n·q; in a ball the squared size is at most n²·q. The person is in at most n cells. So bounding
-    changes none of the person's integers.
+    n·q; in a ball the squared size is at most n²·q. The person is in at most n cells. n is
+    chosen so that these bounds meet every limit, so bounding changes none of the person's integers.
     """
     bounding, numbers = layout.bounding, layout.numbers
     by_person = any(component.kind == "units" for component in layout.components)

@@ -70,7 +70,7 @@ class Component:
     see `layout.components`. A "square" is 2u² − 1, which fills [−1, 1] as u does. Noise for u²,
     which fills only [0, 1], would also hide moves below 0 that no row makes.
 
-    - "count": 1, or with a `column` 1 if the row has a value of it.
+    - "count": 1; with a `column`, 1 only if the row has a value of it.
     - "value", "square": 0 if the value is missing and left out; never above "count" in size.
     - "units": 1 if the unit has a row.
     - "outside": 1 if the row has a value outside the column's bounds.

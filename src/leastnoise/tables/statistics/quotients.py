@@ -183,10 +183,10 @@ class Quotient(Statistic):
         The noisy n is taken to be the n of `_denominator`.
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
-        the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
-        widest if one end just meets a bound, S + t = n − u. Half of its width is then (t + u)/(n +
-        u) if S >= t there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if
-        n <= u.
+        the width grows with S. Without tests, the interval [S − t, S + t]/[n − u, n + u], clamped
+        to [−1, 1], is widest if one end just meets a bound, S + t = n − u. Half of its width is
+        then (t + u)/(n + u) if S >= t there, and otherwise, at S = 0, t/(n − u). Without clamping
+        it is unbounded if n <= u.
         """
         scaled = self.scale_of(ingredients)
         n = self._denominator(ingredients, rows)

@@ -196,7 +196,7 @@ def _shorten_lines(block: bytes, positions: Collection[int], dialect: Dialect) -
 def shorten(line: bytes, positions: Collection[int], dialect: Dialect = _COMMAS) -> bytes:
     r"""Convert a line to UTF-8, keeping the fields at `positions` that are valid in its encoding.
 
-    If the line is long, or a field is invalid, all other fields become empty.
+    If the line is longer than MAX_TEXT, or a field is invalid, all other fields become empty.
 
     >>> shorten(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
     b',"a, b",,"2",'

@@ -1,8 +1,8 @@
 """Rows on embedded DuckDB, as typed lazy frames.
 
 Neither dialect nor types are sniffed, since a sniffer's decision would depend on the rows. A value
-that can't be read is missing, or its line is dropped. No row of a file raises an error, unless the
-file is damaged.
+that can't be read is missing, or its line is dropped. No row raises an error, except in a damaged
+file or in the query of a view.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class DuckDB(Engine):
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
         """Copy the rows of `frame` to a file in the private folder.
 
-        If DuckDB can't open a file by the folder's name, copy them to a table in memory.
+        If DuckDB can't open a file by the folder's name, copy them to a table of the connection.
         """
         self._is_copied = True
         path = (self._folder / "settled.duckdb").absolute().as_posix()
