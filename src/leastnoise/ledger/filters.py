@@ -6,7 +6,8 @@ Two filters are valid for such charges:
 - `zcdp`: Σδ' <= δ/2, and Σρ <= ρ*, the largest ρ whose conversion to (ε, δ/2) is proved (Whitehouse
   et al. 2023, the filter of approximate zCDP; a proof is in theory/release.md §7).
 
-The first charge chooses an account's filter for good (`choose_rule`). It would be wrong to continue
+An account's filter is chosen for good, when the account is opened or by the first charge
+(`choose_rule`). It would be wrong to continue
 as long as *either* filter accepts. An analyst could continue histories with a large loss under the
 filter that keeps a reserve, and all others under the filter that spends δ completely. Together
 these may fail with a probability above δ. For the same reason δ is split into fixed halves. A
@@ -44,7 +45,7 @@ _UNIT_OF_RHO = Fraction(1, 10**30)
 class Cost:
     """The cost of one or more charges, as (epsilon, delta) and as leak-approximate rho-zCDP.
 
-    All four numbers are exact Fractions.
+    All four numbers are Fractions; ρ is rounded up.
 
     Attributes:
         epsilon: Sum of the privacy budgets ε.
@@ -192,7 +193,7 @@ def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
 
 
 def _decade(budget: Budget) -> int:
-    """The largest k for which ρ = 10^k fits; if no 10^k fits, a sufficiently small k."""
+    """The largest k for which ρ = 10^k fits; if none fits, the least k that was considered."""
     # ρ* is at least about ε²/(4 ln(1/δ)) for small ε, about δ²/3 for ε = 0, and at most a little
     # above ε. A lower end that is too low only costs a few more steps.
     size, leak = (math.log10(float(part) or 1.0) for part in (budget.epsilon, budget.delta))
@@ -209,7 +210,7 @@ class Remaining:
     """The rest of an account's budget: one more release with `epsilon` and δ = 0 fits.
 
     With the filter `sums`, `epsilon` and `delta` are exactly the budget minus both sums. With
-    `zcdp`, a pure release with `epsilon` costs all of `rho`.
+    `zcdp`, a release with `epsilon` and δ = 0 costs `rho`, up to rounding.
 
     Attributes:
         epsilon: Rest of ε; with `zcdp` √(2ρ) of the remaining ρ, rounded down.
