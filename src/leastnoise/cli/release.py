@@ -336,7 +336,10 @@ def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
 
 
 def path_of_page(folder: Path) -> Path:
-    """The path of the page about `folder`. Raises InvalidInput if it exists or can't be written."""
+    """The path of the page about `folder`.
+
+    Raises InvalidInput if a file exists there, or can't be written.
+    """
     folder = folder.absolute()
     return _check_new(folder.with_name(f"{folder.name}-report.html"))
 

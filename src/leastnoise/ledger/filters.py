@@ -7,11 +7,10 @@ Two filters are valid for such charges:
   et al. 2023, the filter of approximate zCDP; a proof is in theory/release.md §7).
 
 An account's filter is chosen for good, when the account is opened or by the first charge
-(`choose_rule`). It would be wrong to continue
-as long as *either* filter accepts. An analyst could continue histories with a large loss under the
-filter that keeps a reserve, and all others under the filter that spends δ completely. Together
-these may fail with a probability above δ. For the same reason δ is split into fixed halves. A
-choice before the first output is harmless.
+(`choose_rule`). It would be wrong to continue as long as *either* filter accepts. An analyst could
+continue histories with a large loss under the filter that keeps a reserve, and all others under the
+filter that spends δ completely. Together these may fail with a probability above δ. For the same
+reason δ is split into fixed halves. A choice before the first output is harmless.
 """
 
 from __future__ import annotations
@@ -64,11 +63,11 @@ class Cost:
     def of(cls, release: Certified) -> Self:
         """The cost of `release`, with all its compositions and all releases of its series.
 
-        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
-        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any (ε, δ) guarantee implies
-        δ-approximate ε²/2-zCDP: with probability 1 − δ the mechanism is no worse than randomized
-        response (theory/accounting.md §5). That is used for all other noise, for samples, and for
-        some noise whose ρ would exceed ε².
+        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, if
+        a unit shifts the query by at most Δ. It is ε₀²/2 for noise that is ε₀-private (Proposition
+        1.4). Any (ε, δ) guarantee implies δ-approximate ε²/2-zCDP: with probability 1 − δ the
+        mechanism is no worse than randomized response (theory/accounting.md §5). That is used for
+        all other noise, for samples, and for some noise whose ρ would exceed ε².
         """
         budget = release.budget
         parts = (
@@ -265,7 +264,7 @@ class Remaining:
 
 
 def _root_below(square: Fraction) -> Fraction:
-    """√square, rounded down to a decimal of at least 20 digits."""
+    """√square, rounded down to a decimal with at least 20 correct digits."""
     size = len(str(square.denominator)) - len(str(square.numerator))  # −log₁₀ square, within 1
     unit = 10 ** (20 + max(0, size // 2 + 1))
     return Fraction(math.isqrt(square.numerator * unit * unit // square.denominator), unit)

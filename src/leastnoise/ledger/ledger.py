@@ -82,10 +82,10 @@ class Ledger(Framed, Shown):
     The ledger promises nothing once an older copy of the file is put back, on disks whose locks
     don't work (many network disks), or about releases that were not charged here.
 
-    Every method raises InvalidInput if the file is missing, damaged or not a ledger, but
-    `open_account` creates a missing file. Every method raises LedgerRejected if the file was
-    edited, and Refused if other processes lock it for a minute. A malformed argument or a missing
-    account raises InvalidArgument.
+    Methods raise InvalidInput if the file is missing, damaged or not a ledger, but `open_account`
+    creates a missing file. They raise LedgerRejected if the file was edited, and Refused if other
+    processes lock it for a minute. A malformed argument or a missing account raises
+    InvalidArgument.
 
     Args:
         path: Path of the ledger's file. `open_account` creates it.

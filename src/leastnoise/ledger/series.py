@@ -133,8 +133,8 @@ class LedgerSeries:
         release counts as published even if it then fails.
 
         Raises Refused if the series was charged for another certificate, number of releases or
-        rule, or if `index` isn't next; and like `Ledger.charge`. Then nothing was charged or
-        counted.
+        rule, if `index` isn't next, or if no release is left. Also raises like `Ledger.charge`.
+        Then nothing was charged or counted.
         """
         releases = release.releases if releases is None else releases
         verify_once(release)  # before the lock, because a proof may take long

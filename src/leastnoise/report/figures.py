@@ -91,7 +91,6 @@ def save_side_by_side(
 
     The same figures give the same bytes with the same version of matplotlib.
 
-
     `stacked` puts the figures one below the other with one legend, narrow enough to be read on a
     phone. Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't installed or
     the file can't be written.

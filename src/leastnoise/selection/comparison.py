@@ -165,7 +165,7 @@ class Candidate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A noise family that can't serve a question.
+    """A noise family that can't serve a question, or that wasn't worth a search.
 
     Attributes:
         name: Name of the family.
@@ -185,8 +185,8 @@ class Skipped:
 class BestPossible:
     """A lower bound on the loss for this query and budget.
 
-    It holds for any noise if the `scope` of `bound` is "real", and for noise on the integers if it
-    is "integer".
+    It holds for any additive noise if the `scope` of `bound` is "real", and for noise on the
+    integers if it is "integer".
 
     Attributes:
         value: The bound, for the sensitivity in the question.
@@ -206,7 +206,7 @@ class BestPossible:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Framed, Shown):
-    """The result of `compare`: noise families that can serve, best first, and those that can't.
+    """The result of `compare`: proved noise, best first, and the families that were skipped.
 
     As a frame it has one row per candidate, best first. The columns are `noise`, `construction`
     (see `Candidate`), `scale`, `mse` and `mae` (totals over the coordinates; `mae` is missing
@@ -215,7 +215,7 @@ class Comparison(Framed, Shown):
     Attributes:
         loss: The expected error by which the candidates are ranked.
         candidates: The proved mechanisms, best first.
-        skipped: The families that can't serve, with the reasons.
+        skipped: The families that can't serve or weren't worth a search, with the reasons.
         best_possible: A proved lower bound on the loss; None if none is known.
 
     """
@@ -317,10 +317,7 @@ def error_text(error: float | None) -> str:
 
 
 def percent(gap: float) -> str:
-    """Format `gap` as a percentage, rounded up to two digits, or to whole per cent above 100 %.
-
-    A gap below 1e-10 becomes 0 %.
-    """
+    """Format `gap` as a percentage with two digits, rounded up; a gap below 1e-10 becomes 0 %."""
     if gap < 1e-10:  # rounding error of the loss
         return "0 %"
     scale = 10.0 ** (math.floor(math.log10(100 * gap)) - 1)

@@ -305,7 +305,10 @@ def workload(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A candidate: noise of a `family` in the sums of a `strategy` (None: in the cells)."""
+    """A candidate: noise of a `family` in the sums of a `strategy` (None: in the cells).
+
+    `where` is "cells", "answers" or "sums".
+    """
 
     where: str
     strategy: StrategyMatrix | None

@@ -28,10 +28,10 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples ar
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
     """A strategy for Gaussian noise with nearly the least total variance, and prices that prove it.
 
-    The strategy A has shape (n, n), and the prices y have shape (n,). A minimises tr(V X⁻¹) under
-    X_ii <= 1. Both come from the fixed point y = diag(M)/tr M, with M = (D V D)^½. By duality every
-    y gives an X, and proves that tr(V X⁻¹) >= (tr M)²/Σ_i y_i for all allowed X. The strategy and
-    the prices may be from different steps.
+    The strategy A has shape (n, n), and the prices y have shape (n,). A nearly minimises tr(V X⁻¹)
+    under X_ii <= 1. Both come from the fixed point y = diag(M)/tr M, with M = (D V D)^½. By duality
+    every y gives an X, and proves that tr(V X⁻¹) >= (tr M)²/Σ_i y_i for all allowed X. The strategy
+    and the prices may be from different steps.
     """
     prices = _raise_to_floor(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices

@@ -220,7 +220,7 @@ class Nested(TableLattice):
         return rows
 
     def largest_part(self, information: Floats, table: int) -> float:
-        """A bound on the variance that the noise of one measured number adds in `table`."""
+        """A bound on the part of a variance in `table` that one measured number's noise causes."""
         parts: list[float] = []
         _, mask = self.split(table)
         for measured in np.flatnonzero(information).tolist():
@@ -303,7 +303,7 @@ class _Climb:
     `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of the estimate of
     node v from measurements in and below v. `summed` has q_v, the variance of the sum of such
     estimates of v's children. Both have an array of shape (nodes, masks) for each level. A value is
-    infinite if nothing is measured for such an estimate.
+    infinite where no measurement determines such an estimate.
     """
 
     weights: Floats

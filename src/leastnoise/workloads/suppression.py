@@ -7,8 +7,8 @@ A box for c has a second cell, which differs from c in all attributes of D. Its 
 each attribute of D from one of the two cells. Add 1 or −1 to the corners, with alternating signs,
 at one key of every attribute outside D. That changes only tables by all of D, only at the corners,
 and all tables still add up. If these corners are suppressed, the shown numbers fit the data before
-and after the change, so no corner follows from them. The fewest tables change
-if D is all of B's attributes with several keys. D is a smallest set with which no more change.
+and after the change, so no corner follows from them. The fewest tables change if D is all of B's
+attributes with several keys. D is a smallest set with which no more tables change.
 
 If the total of all cells is public, D isn't empty. A table with a single cell is that total: its
 number is public, whether it is suppressed or not.
@@ -52,7 +52,7 @@ class Suppression:
     total_is_known: bool = False
 
     def add_secondary(self, counts: Mapping[int, Floats], below: float) -> dict[int, Bools]:
-        """Suppress counts under `below` > 0, and further cells to get boxes of suppressed cells.
+        """Suppress counts under `below` > 0, and all corners of a box for each suppressed cell.
 
         Returns an array for each table, True for suppressed cells. Tables are processed from the
         coarsest on, and cells in the order of their keys. If a cell has no box of suppressed cells,
