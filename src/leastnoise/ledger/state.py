@@ -95,11 +95,12 @@ class State:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises InvalidInput if `text` isn't JSON, and CertificateRejected if it isn't a state.
-        """
-        fields = exact_fields(parse_object(text), _FIELDS, where="state")
+        """Read what `to_json` wrote. Raises CertificateRejected if `text` isn't a state."""
+        try:
+            record = parse_object(text)
+        except InvalidInput:
+            raise CertificateRejected("The file doesn't hold the state of a series.") from None
+        fields = exact_fields(record, _FIELDS, where="state")
         kinds = (str, int, int, str, str, bool, dict)
         known = all(type(fields[name]) is kind for name, kind in zip(_FIELDS, kinds, strict=True))
         if not known or not 1 <= fields["first"] <= fields["position"] + 1:
