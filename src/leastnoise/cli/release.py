@@ -338,7 +338,7 @@ def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
 def path_of_page(folder: Path) -> Path:
     """The path of the page about `folder`.
 
-    Raises InvalidInput if a file exists there, or can't be written.
+    Raises InvalidInput if a file exists at that path, or no file can be written there.
     """
     folder = folder.absolute()
     return _check_new(folder.with_name(f"{folder.name}-report.html"))

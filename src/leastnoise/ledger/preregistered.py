@@ -180,8 +180,8 @@ def claims_of(release: Certified) -> tuple[Claim, ...]:
 def verify_once(release: Certified) -> None:
     """Prove `release`, unless all its certificates were proved earlier in this process.
 
-    Then only their composition is proved again. Raises CertificateRejected if `release` doesn't
-    hold.
+    In that case only their composition is proved again. Raises CertificateRejected if `release`
+    doesn't hold.
     """
     proved = all(claim.proved for claim in claims_of(release))
     if isinstance(release, PlanCertificate):

@@ -253,7 +253,10 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
 
 
 def _name(release: VerifiedRelease, folder: Path) -> str:
-    """The name of the release's folder; if that is a number, the series' folder and the number."""
+    """A name for the release: of its folder, or of its series' folder with the release's number.
+
+    The latter is used if the release's folder is named by its number in the series.
+    """
     number, name = release.release_number, folder.name or str(folder)
     if number is None or name.lstrip("0") != str(number):
         return name
