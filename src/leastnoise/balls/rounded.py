@@ -191,7 +191,7 @@ def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
 
 
 def _split(value: arb) -> tuple[float, int]:
-    """The midpoint of `value`, rounded to nearest: a mantissa in [½, 1] and an exponent of 2."""
+    """The midpoint of `value` > 0, rounded to nearest: a mantissa in [½, 1], an exponent of 2."""
     # `float` rounds the midpoint, too: it is fast, but only normal floats have full precision
     near = float(value)
     if sys.float_info.min <= near <= sys.float_info.max:
