@@ -97,8 +97,7 @@ def calibrate_family(
 def ask_again(certificate: Certificate, budget: Budget) -> Question:
     """The question that the certificate answers, at another budget.
 
-    The question leaves the noise's parameters open, except lists that a user sets. It also leaves
-    the grid open.
+    The question fixes neither the grid nor the noise's parameters, except lists that a user sets.
     """
     noise = certificate.noise
     return Question(

@@ -134,10 +134,10 @@ class Together(Body):
     def _factor(self, body: Body, radius: Fraction, order: int) -> float:
         """The factor that turns a moment of K_i into the moment of the same coordinate in K.
 
-        `order` is 1 for first moments, 2 for second moments. The factor is the ratio of the means
-        of N_i(U_i)^order under both uniform laws, where U_i are the block's coordinates. N(U) ~
-        Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where B ~ Beta(D_i/p, (D −
-        D_i)/p).
+        `order` is 1 for first moments, 2 for second moments. Let U_i be the block's coordinates.
+        The factor is the mean of N_i(U_i)^order, divided by the mean of N_i^order under the uniform
+        law of K_i. N(U) ~ Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where B ~
+        Beta(D_i/p, (D − D_i)/p).
         """
         d, part = self.dimension, body.dimension
         with precision(PLAIN_BITS):
