@@ -129,12 +129,12 @@ MEANINGS = {
     "limit-certificate": {"candidates": "limits", "noise": "amounts"},
     "quantile-certificate": {"parts": "count", "groups": "candidates"},
 }
-"""Names of fields with another sense in some kinds of records: the names with that sense."""
+"""Fields with another sense in some kinds of records: the names by which `read` knows them."""
 # fmt: on
 
 
 def show(value: object) -> str:
-    """A short text of JSON, in ASCII: no control character reaches a terminal."""
+    """The start of a value's JSON, in ASCII: no control character reaches a terminal."""
     return json.dumps(value)[:300]
 
 
@@ -183,7 +183,7 @@ KINDS = {"text": str, "list": list, "JSON object": dict, "whole number": int}
 
 
 def field(record, name: str, kind: str, other: object = None):
-    """A field of a JSON object, which must be of this kind; `other` if there is no such field."""
+    """The value of an object's field, of a kind in `KINDS`; `other` if there is no such field."""
     require(isinstance(record, dict), "Expected a JSON object.")
     value = record.get(name, other)
     require(type(value) is KINDS[kind], f"Expected a {kind} for {name}, got {show(value)}.")
@@ -191,7 +191,7 @@ def field(record, name: str, kind: str, other: object = None):
 
 
 def fields(record, names: str | dict, optional: str = "") -> dict:
-    """Read a record with the fields `names`, or the fields of its kind, and `optional` fields."""
+    """Read a record with the fields `names` (a dict: by kind), and perhaps `optional` ones."""
     require(isinstance(record, dict), "Expected a JSON object.")
     meant = {}
     if isinstance(names, dict):
@@ -205,7 +205,7 @@ def fields(record, names: str | dict, optional: str = "") -> dict:
 
 
 def shape(record: object, kinds: dict, deepest: int = 6) -> tuple:
-    """A convex set (kind, dimension, fields); proofs test equality only (docs/theory/bodies.md)."""
+    """Read a set: (kind, dimension, *fields). Proofs test equality only (docs/theory/bodies.md)."""
     require(deepest, "shapes nested too deep", NotChecked)
     r = fields(record, kinds)
     require(r.get("exponent", "infinity") == "infinity", "shapes with an exponent", NotChecked)
@@ -336,8 +336,8 @@ class Shifts(dict):
     """Known facts about all shifts s; a missing fact raises NotChecked.
 
     l1: max Σ|s_i|, if a shift of one number attains it. square: max Σ s_i². whole: max |s| of one
-    whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: how
-    many steps of ±1 in a cell s consists of; if True, some may be from a cell to another.
+    whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: a pair, how
+    many steps of ±1 in a cell s consists of, and True if steps may go from cell to cell.
     """
 
     def __missing__(self, name: str):
@@ -471,7 +471,7 @@ def on_tree(p: dict, s: Shifts, d: int) -> Fraction:
     """ε₀ = max Σ_v w_v|s_v|/b, s_v the sum of the cells below a node v, w_v the share of its level.
 
     η(x) = Σ_v w_v|x_v|/b is a norm. A step in a cell moves one node of each level. A step between
-    cells moves two of each level below the node that holds both, at most of all that have two.
+    cells moves two of each level below the node that holds both, at worst of all that have two.
     """
     shares, branches, nodes = p["shares"], p["branches"], [1]
     require(1 < len(shares) <= 13, "No levels, or too many.")
@@ -542,7 +542,7 @@ def truncated_laplace(t: Fraction, a: Fraction, epsilon: Fraction) -> Ball:
 
 
 def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
-    """Steps q^k, q = e^−decay, from γ + k − 1 to γ + k, cut off at R; and an atom w at 0.
+    """δ(ε) of steps q^k, q = e^−decay, from γ + k − 1 to γ + k, cut off at R; and an atom w at 0.
 
     Under a shift by t <= 1 step the loss is ∞ with P(∞) = P(X > R − t), else decay, 0 or −decay.
     As δ(0) = P(∞) + P(decay)·(1 − q) is also P(|X| < t/2), this gives P(decay). An atom has the
@@ -692,7 +692,7 @@ ASSUMPTIONS = {
 
 
 def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
-    """A certificate. One of a draw has its law: name, p, s (the shifts), d (numbers), draws."""
+    """Read a certificate; one of a draw also gets its law: name, p, s (the shifts), d, draws."""
     claim = fields(record, kinds, "neighbours")
     require(claim.get("sampling_rate", 1) == 1, "releases of samples", NotChecked)
     fits = claim["assumptions"] == ASSUMPTIONS[claim["kind"]] and claim["epsilon"] + claim["delta"]
@@ -936,7 +936,7 @@ NEIGHBOURS = {
 
 
 def plain(value: object) -> str:
-    """A part of a certificate; numbers are rounded."""
+    """The text of a part of a certificate; numbers are rounded."""
     return f"{float(number(value)):.6g}" if isinstance(value, str) else show(value)
 
 
@@ -946,7 +946,7 @@ def fill(text: str, record: dict) -> str:
 
 
 def check_statement(title: str, record) -> dict | None:
-    """Print what a certificate states, and what of it is proved; None if there is no proof here."""
+    """Print what of a certificate is assumed and proved; return the claim, or None if unproved."""
     try:
         claim = read_claim(record)
         delta = PROOFS[claim["kind"]](claim)
@@ -1066,7 +1066,7 @@ def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
 
 
 def rows_of(folder: Path, name: str) -> list:
-    """The rows of a table in CSV or JSON."""
+    """The rows of a table in CSV or JSON; none if there is no such file."""
     if (path := folder / f"{name}.csv").is_file():
         return list(csv.DictReader(content(path, 1 << 30).decode().splitlines()))
     path = folder / f"{name}.json"
@@ -1086,7 +1086,7 @@ def stated_in(rows: list, statistic: str) -> list:
 
 
 def content(path: Path, most: int = 10**7) -> bytes:
-    """The bytes of a plain file; raises ValueError for links, devices and larger files."""
+    """The bytes of a plain file; ValueError for links, devices, and missing or larger files."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
         raise ValueError(f"{show(path.name)} is missing, no plain file, or too large.")
     return path.read_bytes()

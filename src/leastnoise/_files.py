@@ -20,8 +20,9 @@ def read_text(path: Path, *, most: int, links: bool = True) -> str:
     """Read the UTF-8 text of the regular file `path`, of at most `most` bytes.
 
     The file is checked after it is opened, so that it cannot be exchanged between check and read.
-    With `links=False` a symbolic link is refused. Raises SourceError for a missing file, a folder,
-    a device, a pipe, a file above `most` bytes and text that isn't UTF-8.
+    With `links=False` a symbolic link is refused, on systems with O_NOFOLLOW. Raises SourceError
+    for a file that is missing, unreadable, not regular or longer than `most` bytes. It is also
+    raised for text that isn't UTF-8.
     """
     try:
         return read_bytes(path, most=most, links=links).decode("utf-8")
@@ -41,7 +42,7 @@ def read_certificate(path: Path) -> str:
 
 
 def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
-    """Read the bytes of the regular file `path`. Raises SourceError like `read_text`."""
+    """Read the bytes of a regular file, in any encoding; raises SourceError like `read_text`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _AT_ONCE | (0 if links else _NO_LINK))
         try:
@@ -80,7 +81,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     A crash may leave a temporary file in the same folder. Text is written as UTF-8. The permissions
     follow the umask, as for any new file.
 
-    Raises InvalidInput if the folder doesn't exist or can't be written to.
+    Raises InvalidInput if the file can't be written.
     """
     import tempfile  # noqa: PLC0415 (a slow import, needed only when a file is written)
 
@@ -105,9 +106,10 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def try_file(path: Path) -> None:
-    """Raise InvalidInput if `path`, which doesn't exist yet, can't be written.
+    """Raise InvalidInput if a trial shows that no file can be written at `path`.
 
-    A trial file is written to the nearest existing folder above `path`, and removed.
+    A trial file of the same name is written to the nearest existing folder above `path`, and
+    removed. If that folder already has an entry of this name, nothing is tried.
     """
     folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     trial = folder / path.name

@@ -33,7 +33,10 @@ class Shown(ABC):
         """The tables by caption; each maps column names to lists of values."""
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook, with all text escaped. Never raises leastnoise's errors."""
+        """HTML for a notebook, with all text escaped.
+
+        If `_tables` raises an error of leastnoise, the error's message replaces the tables.
+        """
         head = f"<p>{_words.html(repr(self))}</p>"
         try:
             tables = self._tables()

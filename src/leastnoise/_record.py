@@ -73,6 +73,8 @@ def takes(
     """A converter that calls `function(argument, name=…, **options)`.
 
     With `of_record`, the function also receives `record=…`, in which all earlier fields are set.
+    `spelled` is the accepted type, as signatures show it. By default, it is the annotation of the
+    function's first parameter.
     """
     first = next(iter(function.__annotations__.values()), "")
     known = first if isinstance(first, str) and first != "object" else ""
@@ -246,7 +248,10 @@ def list_arguments(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def multiply(original: Kind, factor: Fraction) -> Kind:
-    """A copy of the record in which every field declared with `scales` is times `factor`."""
+    """A copy of the record with every field declared with `scales` multiplied by `factor`.
+
+    The field holds a Fraction, a record, which is multiplied in the same way, or a tuple of these.
+    """
     record: Any = original
     scaled = {
         declared.name: _multiply_value(getattr(record, declared.name), factor)

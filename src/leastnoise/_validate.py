@@ -4,7 +4,7 @@
 |---|---|---|
 | `whole`, `dimension` | `int` | numpy's whole numbers |
 | `flag` | `bool` | `numpy.bool_` |
-| `real` | `float` | whole numbers and numpy's floats that a float64 holds exactly |
+| `real` | `float` | whole numbers, Fractions and numpy's floats that a float64 holds exactly |
 | `text`, `one_of` | `str` | `numpy.str_` |
 | `instance` | its argument | nothing |
 | `items`, `pairs` | `tuple` | lists, arrays and other ordered iterables |
@@ -13,8 +13,8 @@
 
 Exact numbers are converted in `guarantees.exact`. Arguments are converted, not only checked,
 because a `numpy.uint8` wraps at 256 and a float rounds: neither may be used in arithmetic on which
-a guarantee depends. An error names the argument, the expected values and the next step. It quotes
-numbers and texts only; of other objects, which may hold data, it names the type.
+a guarantee depends. An error names the argument and the expected values, and often the next step.
+It quotes numbers and texts only; of other objects, which may hold data, it names the type.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def whole(
 
 
 def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) -> tuple[int, ...]:
-    """Convert all `values` to ints. Raises InvalidArgument like `whole`."""
+    """Convert `values` to a tuple of ints. Raises InvalidArgument like `items` and `whole`."""
     listed = items(values, name=name, like="whole numbers, such as [2, 1]")
     return tuple(
         value
@@ -81,7 +81,10 @@ def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) 
 
 
 def any_wholes(values: object, *, name: str) -> tuple[int, ...]:
-    """Convert all `values` to ints of any size and sign. Raises InvalidArgument like `wholes`."""
+    """Convert `values` to a tuple of ints, of any size and sign.
+
+    Raises InvalidArgument like `items`, and unless all are whole numbers.
+    """
     listed = items(values, name=name, like="whole numbers, such as [2, 1]")
     numbers: list[int] = []
     for value in listed:
@@ -94,7 +97,7 @@ def any_wholes(values: object, *, name: str) -> tuple[int, ...]:
 
 
 def as_int(value: object) -> int | None:
-    """Convert a `value` of any whole-number type to an int; None for other types."""
+    """Convert a `value` of any whole-number type to an int; None for bools and other types."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         return None
     try:
@@ -118,7 +121,10 @@ def _write_an_int(value: object, name: str) -> str:
 
 
 def dimension(value: object, *, name: str = "dimension") -> int:
-    """Convert `value` to an int if it is a valid number of coordinates."""
+    """Convert a number of coordinates to an int.
+
+    Raises InvalidArgument unless it is a whole number from 1 to 10^9.
+    """
     hint = "The dimension is the number of coordinates that are released together."
     return whole(value, name=name, most=MAX_DIMENSION, hint=hint)
 
@@ -152,7 +158,7 @@ def real(value: object, *, name: str, hint: str = "") -> float:
 
 
 def _as_float(value: object) -> float | None:
-    """The float that equals `value`; None if no float does."""
+    """The float that equals `value`; None if no float does, or for types that `real` refuses."""
     if isinstance(value, float):  # numpy.float64 is a subclass of float
         return float(value)
     exact = value if isinstance(value, Fraction) else as_int(value)
@@ -208,8 +214,9 @@ def nearest_name(value: str, allowed: Sequence[str]) -> str | None:
     """Find the text in `allowed` that is a few typing errors from `value`, ignoring case.
 
     A typing error is a letter too many, a letter missing, a wrong letter or two letters swapped.
-    One error is allowed in 2 to 5 letters, two in 6 to 8, three in more. More than 200 texts aren't
-    searched, as that takes long.
+    One error is allowed in 2 to 5 letters, two in 6 to 8, three in more. None if no text is that
+    near. None also for a `value` of over 40 characters and for over 200 texts, as the search would
+    take long.
 
     >>> nearest_name("gausian", ["gaussian", "laplace"]), nearest_name("sqrt", ["quarter", "or"])
     ('gaussian', None)
@@ -333,7 +340,8 @@ def listener(value: Callable[[str], object] | None) -> Callable[[str], object] |
 def path(value: object, *, name: str) -> Path:
     """Convert a text or a Path to a Path.
 
-    Raises InvalidArgument for names that no file can have.
+    Raises InvalidArgument for other types, for paths that are too long and for names that no file
+    can have.
     """
     if isinstance(value, str | Path) and (encoded := _encode(value)) is not None:
         # Linux allows 4,095 bytes in a path and 255 in each of its names

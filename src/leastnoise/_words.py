@@ -26,13 +26,13 @@ _JOINERS = "\u200c\u200d"  # shape the letters beside them; Persian words and em
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    r"""Make `text` safe to show: every character becomes visible or a blank.
+    r"""Make `text` safe to show: every character becomes visible, a blank or a joiner.
 
     Characters that control a terminal or a page become "?": escapes, marks that change the writing
     direction, unpaired surrogates. So do invisible characters such as Hangul fillers, because names
-    that differ only in them would look the same. Every text from outside leastnoise is passed to
-    this function before a person sees it. Line ends become blanks, unless `lines` is True because
-    leastnoise wrote them.
+    that differ only in them would look the same. Joiners stay, as Persian words and emoji need
+    them. Every text from outside leastnoise is passed to this function before a person sees it.
+    Line ends become blanks, unless `lines` is True because leastnoise wrote them.
 
     >>> plain("a\x1b[2Jb\u202ec\nd")
     'a?[2Jb?c d'
@@ -78,7 +78,7 @@ def line(name: str, text: str) -> str:
 
 
 def number(value: Fraction | float) -> str:
-    """Format a number with four significant digits, or all digits of its whole part.
+    """Format a number with four significant digits; from 1,000 to 10^9, as a whole number.
 
     >>> number(Fraction(1, 3)), number(1e-5), number(12345.678), number(2.5e12)
     ('0.3333', '1e-5', '12,346', '2.5e12')

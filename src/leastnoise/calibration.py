@@ -54,8 +54,8 @@ def calibrate_family(
 ) -> Calibrated:
     """Find the law of a noise family with the smallest scale that is proved to meet the budget.
 
-    The `question` has one sensitivity. `search` finds the law for families whose registration has
-    no search.
+    The `question` has one sensitivity. `search` finds the law in place of the family's registered
+    search, which some families lack.
 
     The scale is never below the exact minimum. For one release, it is at most 1e-9 (relative)
     above it, or 1e-5 for generalized-gamma, and for mixtures of kernels at δ < 1e-6. Raises
@@ -97,8 +97,7 @@ def calibrate_family(
 def ask_again(certificate: Certificate, budget: Budget) -> Question:
     """The question that the certificate answers, at another budget.
 
-    The question leaves the noise's parameters open, except lists that a user sets. It also leaves
-    the grid open.
+    The question fixes neither the grid nor the noise's parameters, except lists that a user sets.
     """
     noise = certificate.noise
     return Question(
@@ -159,9 +158,9 @@ def _scale(least: Noise, widening: Fraction) -> Noise:
 def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
     """Find the law of `family` that meets the budget of several releases, for a worst shift of 1.
 
-    `search` finds the law for one release for families whose registration has no search. Raises
-    NotApplicable if the family can't serve several releases, Refused if sampling alone meets the
-    budget.
+    `search` finds laws for one release in place of the family's registered search, which some
+    families lack. Raises NotApplicable if the family can't serve several releases, Refused if
+    sampling alone meets the budget.
     """
     check_rate(question.budget, question.sampling_rate, compositions=question.compositions)
     known = registered_family(family)
@@ -199,9 +198,9 @@ def find_gaussian(budget: Budget) -> Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedSeveral(SeveralReleases):
-    """Several releases with laws of one family: the gap of ln δ follows from proved bounds.
+    """Several releases with laws of one family, with proved bounds on the δ of all draws.
 
-    `SeveralReleases` estimates the gap in floats instead.
+    `search` finds laws for one release in place of the family's registered search, if given.
     """
 
     search: Search | None = None
@@ -257,7 +256,11 @@ _RELATIVE = 1e-4  # relative accuracy of the factor
 
 
 def is_scalable(certificate: Certificate) -> bool:
-    """True if the certificate's noise is determined by its scale, and composition is proved."""
+    """True if a plan for a table may scale the certificate's noise with the noise of other draws.
+
+    The scale must be the only parameter, or the others must be equally good at any scale. The
+    longest shift must be the worst. Samples and noise on whole numbers are excluded.
+    """
     noise = certificate.noise
     family = registered_family(type(noise))
     alone = not noise.parameter_kinds or family.any_scale
@@ -300,8 +303,8 @@ def find_joint_factor(
     upper bound of a coarse lattice meets the budget, whose δ must be above 0. This doesn't prove
     the whole plan; `PlanCertificate.prove` does.
 
-    Raises NotApplicable if a composition has no proof. Also if 16 times the factor for Gaussian
-    noise isn't enough, as for a tiny δ.
+    Raises NotApplicable if a composition has no proof. It is also raised if 16 times the factor for
+    Gaussian noise isn't enough, as for a tiny δ.
     """
     parts = [
         _scale_releases(certificate.releases, ratio)

@@ -42,7 +42,7 @@ class InvalidInput(LeastnoiseError, ValueError):
 
 
 class InvalidArgument(InvalidInput):
-    """One argument is outside its range.
+    """One argument is malformed or outside its range.
 
     Attributes:
         name: Name of the argument.

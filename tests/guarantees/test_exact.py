@@ -74,6 +74,11 @@ def test_text_round_trip(number: Fraction) -> None:
     assert Fraction(exact(decimal_text(number), name="x")) == number
 
 
+def test_text_of_a_long_dyadic_fraction_is_read_back() -> None:
+    number = exact(Fraction(2**1999 + 1, 2**1999), name="x")
+    assert exact(decimal_text(number), name="x") == number
+
+
 @settings(derandomize=True)
 @given(st.integers(-(10**12), 10**12), st.integers(-40, 40))
 def test_text_of_decimals_is_a_decimal(digits: int, exponent: int) -> None:

@@ -112,6 +112,14 @@ def test_a_part_of_a_known_size_is_asked_for_whole() -> None:
     assert other.add_to_part(np.zeros(3)).shape == (3,)
 
 
+def test_integer_noise_is_added_to_integers_only() -> None:
+    """As in `Mechanism.release`: otherwise the fractional part of a value would be published."""
+    noise = ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(1))
+    draw = SharedDraw.of(noise.certificate, noise.grid)
+    (part,) = draw.add_to_part(np.array([0.25]))
+    assert float(part).is_integer()
+
+
 def test_no_two_parts_have_the_same_bits() -> None:
     _, draw = drawn("gaussian", 10)
     first, second = draw.add_to_part(np.zeros(5)), elsewhere(draw).add_to_part(np.zeros(5))

@@ -193,6 +193,16 @@ def test_damaged_states_are_explained(folder: Path) -> None:
             StateFile(path=file).read()
 
 
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}"])
+def test_a_state_of_another_text_is_called_damaged(folder: Path, text: str) -> None:
+    release(folder).run()
+    file = folder / "weekly.state"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("UPDATE state SET body = ?", (text,))
+    with pytest.raises(InvalidInput, match="damaged, or is not a state file"):
+        StateFile(path=file).read()
+
+
 def test_a_join_by_another_column_is_another_plan(folder: Path) -> None:
     (folder / "place.csv").write_text("place,kind\na,x\nb,y\n")
     (folder / "week.csv").write_text("week,kind\n1,x\n2,y\n")

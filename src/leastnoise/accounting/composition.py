@@ -73,7 +73,8 @@ class Composition:
             Twice as many usually halve the step and make the intervals about four times as narrow.
 
     Raises:
-        InvalidArgument: There is no release, or `points_per_std` is out of range.
+        InvalidArgument: `parts` isn't a sequence of at least one `Releases`, or `points_per_std`
+            is out of range.
         NotApplicable: The parts are about different neighbours.
 
     Source:
@@ -102,7 +103,7 @@ class Composition:
 
         Raises:
             InvalidArgument: `epsilon` is malformed.
-            NotApplicable: The composition of a law isn't proved here.
+            NotApplicable: The composition of a law isn't proved here, or its losses are too large.
 
         """
         budget = Budget(epsilon=epsilon, delta="0.5")
@@ -148,8 +149,8 @@ class Composition:
             For each alpha, an interval that contains the smallest type II error.
 
         Raises:
-            InvalidArgument: An alpha is outside [0, 1], or `null` is unknown.
-            NotApplicable: The composition of a law isn't proved here.
+            InvalidArgument: An alpha is outside [0, 1], an ε is malformed, or `null` is unknown.
+            NotApplicable: The composition of a law isn't proved here, or its losses are too large.
 
         Source:
             Dong, Roth & Su (2022), Proposition 2.12.
@@ -187,16 +188,17 @@ class Composition:
 
         Args:
             delta: Privacy budget δ, 0 ≤ δ < 1, as an exact decimal or a float.
-            accuracy: The width of the interval, relative to ε, at which the search ends. It also
-                ends at the finest lattice, which follows from `points_per_std`; with 0 it always
-                goes that far.
+            accuracy: The width of the interval, relative to ε, at which a search by lattices ends.
+                It also ends at the finest lattice, which follows from `points_per_std`; with 0 it
+                always goes that far.
 
         Returns:
             An interval that contains ε(delta); `upper` is guaranteed.
 
         Raises:
             InvalidArgument: `delta` is malformed, or `accuracy` is outside [0, 1).
-            NotApplicable: No ε meets `delta`, or the composition of a law isn't proved here.
+            NotApplicable: No ε is proved to meet `delta`, the composition of a law isn't proved
+                here, or its losses are too large.
 
         """
         enough = exact(accuracy, name="accuracy")
@@ -234,7 +236,11 @@ class Composition:
         return enclose_between(low, high, delta)
 
     def _by_lattices(self, delta: Fraction, accuracy: float) -> Interval:
-        """Enclose ε(delta) by lattices of the losses, no finer than `accuracy` requires."""
+        """Enclose ε(delta) by lattices of the losses.
+
+        They get finer until the width is at most `accuracy` times ε, or until the step is as small
+        as `points_per_std` allows.
+        """
         coarser = coarsest_factor(self.parts, self.points_per_std)
         while True:
             find = partial(self._enclose_direction, delta, coarser=coarser)
@@ -285,9 +291,10 @@ class Composition:
 def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
     """Find the approximate ε at which the parts have δ = `delta`; return it with the convolution.
 
-    `parts_at` returns the parts for a tilt c: their losses z are weighted by e^(cz)
-    (balls/convolution.py). The search is no part of the proof. Raises NotApplicable if the
-    probability of an infinite loss is `delta` or more.
+    `parts_at` returns the parts for a tilt c: lattices of losses, each with the number of its
+    compositions. The convolution weights losses z by e^(cz) (balls/convolution.py). The search is
+    no part of the proof. Raises NotApplicable if the probability of an infinite loss is `delta` or
+    more, or if no ε is found.
     """
     parts = parts_at(0.0)
     left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)

@@ -108,7 +108,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 
 
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
-    """The ε(δ) that ε₀-privacy implies: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is negative.
+    """The ε(δ) that ε₀-privacy implies: log(max(1, e^ε₀ − δ(1 + e^ε₀))).
 
     Args:
         pure: ε₀, 0 < ε₀ <= 700.
@@ -241,7 +241,7 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 
     Raises:
         InvalidArgument: An argument is out of range.
-        NotApplicable: `delta` is 0: no ε suffices.
+        NotApplicable: `delta` is 0, or no ε up to 131,072 is proved to suffice.
 
     """
     return Converted(value=_normal(mu).epsilon(delta=delta), nature=Nature.EXACT)
@@ -347,7 +347,7 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
     """The bound on ε(δ) that ρ-zCDP implies: the smallest `epsilon_of_rdp` over α, with τ = αρ.
 
     The best order is searched in floats, for α − 1 from e^−12 to e^12; the bound holds for any
-    order. For ρ below about 1e-9, a larger order may give a smaller bound.
+    order. For a tiny ρ, a larger order may give a smaller bound.
 
     Args:
         rho: ρ, 0 < ρ <= 700.
@@ -376,7 +376,10 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
 
 
 def _first(guess: float, direction: int, proved: Callable[[float], bool]) -> float:
-    """The first float that `proved` accepts, at ever larger steps from `guess` in `direction`."""
+    """The first float that `proved` accepts, at ever larger steps from `guess` in `direction`.
+
+    Raises InvalidArgument if it accepts none up to 1e-6 (relative) from `guess`.
+    """
     margins = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
     for margin in margins:
         candidate = guess * (1 + direction * margin)

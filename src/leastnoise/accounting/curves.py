@@ -44,10 +44,11 @@ Proved = Callable[[Fraction], ProvedDelta]
 
 
 def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval:
-    """Enclose ε(delta), as narrowly as the `proved` bounds on δ allow.
+    """Enclose ε(delta), from the `proved` bounds on δ.
 
-    The lower end is 0 if δ(0) isn't proved to be above `delta`. Raises NotApplicable, naming
-    `family`, if no power of two up to 131,072 is proved to be enough.
+    If the bounds on δ(0) don't decide whether it is above `delta`, the lower end is 0, and the
+    upper end is only accurate to 1 %. Raises NotApplicable, naming `family`, if δ isn't proved to
+    be at most `delta` at any of ε = 1, 2, 4, …, 131,072.
     """
     known = cache(proved)
     if known(Fraction(0)).certainly_at_most(delta):
@@ -73,7 +74,7 @@ def find_first_private(
     """The smallest ε, searched from `near`, at which δ is proved to be at most `delta`.
 
     `step` is the first step of the search, and `width` its final accuracy, both in ln ε. Raises
-    NotApplicable if no ε is proved.
+    NotApplicable if the search finds no such ε.
     """
     if near < _LEAST_EPSILON:
         if proved(Fraction(0)).certainly_at_most(delta):
@@ -166,7 +167,7 @@ class Null(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Tangents:
-    """Bounds on δ_BA and on δ_AB at `epsilons`, which are the tangents of a trade-off curve.
+    """Bounds on δ_BA and on δ_AB at `epsilons`. They determine tangents of a trade-off curve.
 
     `epsilons` rise from 0. All `lower` bounds are about one pair of neighbours (A, B); the `upper`
     bounds hold for every pair.
@@ -196,7 +197,7 @@ class Tangents:
 
 
 def _lines(a: arb, exps: Sequence[arb], rejected: Sequence[arb], kept: Sequence[arb]) -> list[arb]:
-    """The values at the type I error `a` of all tangents, which bound T(a) from below.
+    """The values 1 − δ_BA − e^ε a and e^(−ε)(1 − δ_AB − a), of two lines for each ε.
 
     `rejected` are the numbers 1 − δ_BA, `kept` the numbers 1 − δ_AB, and `exps` the numbers e^ε.
     """

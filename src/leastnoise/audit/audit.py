@@ -56,13 +56,13 @@ def audit_mechanism(
 ) -> Audit:
     """Run a mechanism on two neighbouring inputs, and report the claims that its outputs refute.
 
-    A mechanism that keeps its claims has any finding with probability at most `error`, which is
-    divided among the detectors:
+    If a mechanism keeps its claims, the audit reports a violation with probability at most `error`.
+    The detectors share this error:
 
     | detector | refutes |
     |---|---|
     | `distinguishing` | (ε, δ), by an event that is too likely on one input |
-    | `noise` | the claimed law of the noise, by how often outputs exceed fixed thresholds |
+    | `noise` | the claimed law of the noise, by how often outputs exceed thresholds |
     | `sensitivity` | the claimed sensitivity, by the centres of the outputs |
     | `precision` | (ε, δ), by the last bits of floats |
     | `reachability` | (ε, δ), by outputs that only one input can produce |
@@ -90,8 +90,8 @@ def audit_mechanism(
         The findings of all detectors.
 
     Raises:
-        InvalidArgument: An argument is out of range, outputs aren't numbers of the shape above, or
-            the claim of a `Mechanism` holds for samples only (`Claim.of`).
+        InvalidArgument: An argument is missing or malformed, outputs aren't numbers of the shape
+            above, or the claim of a `Mechanism` holds for samples only (`Claim.of`).
 
     Examples:
         >>> import leastnoise as ln
@@ -162,9 +162,10 @@ def examine(
 ) -> Audit:
     """Draw outputs on both inputs, run the detectors of the plan, and return their findings.
 
-    `draw` returns outputs on one input. Raises InvalidArgument if they have different dimensions on
-    the two inputs. `draw_pair` is set for a mechanism that is a command: it draws the outputs of
-    two runs that start at the same time.
+    `draw` returns outputs on one input. Raises InvalidArgument if they aren't numbers, or have
+    different dimensions on the two inputs. `score` is the argument of `audit_mechanism`.
+    `draw_pair` is set for a mechanism that is a command: it draws the outputs of two runs that
+    start at the same time.
     """
     first, second = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
     if first.shape != second.shape:
@@ -213,7 +214,7 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
 def _read(mechanism: Any, claim: Any, *, batched: bool) -> tuple[Claim, Draw, int]:
     """Return the claim, the function that draws outputs, and their dimension (1 if unknown).
 
-    Raises InvalidArgument if `mechanism` can't be called.
+    Raises InvalidArgument if `mechanism` can't be called, or if there is no claim to test.
     """
     is_mechanism = isinstance(mechanism, Mechanism)
     if claim is None and is_mechanism:
@@ -254,8 +255,8 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
 def draws_of(mechanism: Mechanism) -> Draw:
     """Return a function that draws outputs of `mechanism`.
 
-    If the coordinates of the noise are independent, all outputs are drawn at once, as one long
-    vector. The same code as for a release draws and rounds them.
+    Where the noise allows it, all outputs are drawn at once, as one long vector. The same code as
+    for a release draws and rounds them.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
     family = registered_family(type(noise))

@@ -39,14 +39,14 @@ class Claim:
     Args:
         epsilon: Claimed ε.
         delta: Claimed δ.
-        sensitivity: Claimed bound on the distance between neighbours.
+        sensitivity: Claimed bound on the distance between the exact results of neighbouring inputs.
         noise: Claimed noise, a law of this library with its scale.
         distribution: Any other claimed noise: a function t ↦ P(X <= t) of one coordinate X of the
             noise, with an error of at most 1e-9.
 
     Raises:
-        InvalidArgument: An argument has the wrong type, or both `noise` and `distribution` are
-            given.
+        InvalidArgument: An argument has the wrong type or is out of range, or both `noise` and
+            `distribution` are given.
 
     Examples:
         >>> Claim(epsilon="0.1")
@@ -138,7 +138,7 @@ class Finding:
         statement: The evidence, as a sentence.
         error: Largest probability of the verdict "violation" for a mechanism that keeps its claims.
         would_detect: A sentence on the size of a violation that would have been found with
-            probability >= 99 %, by the same bounds and events.
+            probability >= 99 %, by the same bounds and events; it may be empty.
         epsilon_lower: Lower bound on the mechanism's ε at the claimed δ; None if not tested.
         delta_lower: Lower bound on the mechanism's δ at the claimed ε; None if not tested.
 
@@ -273,9 +273,10 @@ DrawPair = Callable[[Any, int], "tuple[NDArray[np.float64], NDArray[np.float64]]
 class Subject:
     """The input of every detector: the claim, two neighbouring inputs and the outputs on them.
 
-    `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `error` is the
-    largest probability of a false finding by the detector. `draw_pair` is set for a mechanism that
-    is a command: it draws the outputs of two runs that start at the same time.
+    `outputs` are the outputs on the two inputs, of shape (draws, dimension) each. `draw` draws more
+    of them, and `score` is the user's function of outputs. `error` is the largest probability of a
+    false finding by the detector. `draw_pair` is set for a mechanism that is a command: it draws
+    the outputs of two runs that start at the same time.
     """
 
     claim: Claim
@@ -314,7 +315,7 @@ class Subject:
 
     @property
     def centres(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The inputs as vectors of the outputs' dimension; None if they aren't numbers."""
+        """The inputs as vectors of the outputs' dimension; None if they aren't such vectors."""
         first, second = (_as_vector(value, self.dimension) for value in self.inputs)
         return None if first is None or second is None else (first, second)
 
@@ -332,7 +333,7 @@ def _as_vector(value: Any, dimension: int) -> NDArray[np.float64] | None:
 def draw_outputs(draw: Draw, value: Any, count: int) -> NDArray[np.float64]:
     """Draw `count` outputs as floats of shape (count, dimension).
 
-    Raises InvalidArgument for other outputs; the message only states their shape.
+    Raises InvalidArgument for other outputs; the message never quotes them.
     """
     try:
         outputs = np.asarray(draw(value, count))

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Feature:
     """A map from outputs to the labels 0 … cells − 1, fixed before the second half is read.
 
-    With `ordered`, unions of neighbouring labels are tried as events, too. Only the first `most`
-    outputs are labelled, if `most` is set because labelling is slow.
+    With `ordered`, unions of neighbouring labels are tried as events, too. If `most` isn't None,
+    only the first `most` outputs are labelled, since labelling is slow.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Feature:
 class Event:
     """The event S that an output's label is one of the chosen labels.
 
-    `chosen` is a mask over all labels. `likely` is the index, 0 or 1, of the input on which S is
-    likelier in the first half.
+    `chosen` is a mask over all labels. `likely` is the index, 0 or 1, of the input on which S
+    should be likelier: p is its probability there, and q on the other input.
     """
 
     feature: Feature
@@ -214,7 +214,7 @@ def _test_event(event: Event, subject: Subject, level: Fraction) -> Tested:
 
 
 def _would_detect(tested: Sequence[Tested], subject: Subject, level: Fraction) -> str:
-    """A sentence that states the smallest ε that a tested event would have revealed."""
+    """A sentence that states the smallest ε, if any, that a tested event would have revealed."""
     epsilon, delta = float(subject.claim.epsilon), float(subject.claim.delta)
     detectable: list[tuple[float, float]] = []
     for test in tested:

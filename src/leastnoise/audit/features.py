@@ -15,7 +15,7 @@ two tests:
   the output y from the input x.
 
 **reachability**: outputs that one input can produce and the other can't. Features are the kind of
-number (NaN, ±inf, whole), the position relative to the range on the other input, and the position
+number (NaN, ±inf, whole), the position relative to the range on each input, and the position
 between neighbouring multiples of a step. Steps are powers of two below the outputs' spread, and a
 step that the outputs show. The outputs' own step reveals a grid that moves with the data.
 """
@@ -144,7 +144,7 @@ def detect_precision(subject: Subject) -> Finding:
 
 
 def _finest_power(index: int) -> Feature:
-    """Label an output by the largest whole j for which one coordinate is a multiple of 2^j."""
+    """Label an output by the largest whole j for which coordinate `index` is a multiple of 2^j."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         exponent, zeros = _significand(outputs[:, index])
@@ -156,7 +156,7 @@ def _finest_power(index: int) -> Feature:
 
 
 def _bits_left(index: int, subject: Subject) -> Feature:
-    """Label an output by its binade and the number of trailing zeros of its significand."""
+    """Label an output by coordinate `index`: its binade, and its significand's trailing zeros."""
     sizes = np.concatenate([np.abs(outputs[:, index]) for outputs in subject.first])
     sizes = sizes[np.isfinite(sizes)]
     top = int(np.frexp(sizes.max())[1]) if sizes.size else 0
@@ -217,10 +217,10 @@ def _laplace_scale(subject: Subject) -> float | None:
 
 
 def _is_reachable(y: float, x: float, scale: float) -> bool:
-    """True if textbook Laplace noise, computed in floats, takes the input `x` to exactly `y`.
+    """True only if textbook Laplace noise, computed in floats, can take `x` to exactly `y`.
 
     That is, y = fl(x ± fl(scale·fl(ln(k/2^53)))) for a whole k, where fl rounds to a float. Only
-    some k near the likeliest are tried.
+    some k near the likeliest are tried, so such a k may be missed.
     """
     size = abs(y - x)
     if not math.isfinite(size):
@@ -252,7 +252,7 @@ def detect_reachability(subject: Subject) -> Finding:
 
 
 def _kind(index: int) -> Feature:
-    """Label an output by its kind: NaN, −inf, inf, whole, or another number."""
+    """Label an output by the kind of number in coordinate `index`: NaN, −inf, inf, whole, other."""
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         x = outputs[:, index]
@@ -263,7 +263,7 @@ def _kind(index: int) -> Feature:
 
 
 def _range(index: int, seen: list[NDArray[np.float64]]) -> Feature:
-    """Label an output by its position relative to the extreme outputs `seen` on each input."""
+    """Label an output by coordinate `index`, relative to its extremes in `seen` on each input."""
     finite = [outputs[np.isfinite(outputs)] for outputs in seen]
     ends = [end for part in finite if part.size for end in (part.min(), part.max())]
     cuts = np.unique(np.array(ends))
@@ -296,7 +296,7 @@ def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
 
 
 def _phase(index: int, step: float) -> Feature:
-    """Label an output by one coordinate's position between neighbouring multiples of `step`.
+    """Label an output by coordinate `index`: its position between neighbouring multiples of `step`.
 
     The label is the coordinate over `step`, modulo 1, in 32nds, with a separate label for exactly
     0.

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _MOST_AXES = 100
 """The largest number of axes on which a shift in a body is sought."""
 _FEWEST_BITS = 8
-"""A scaled point loses less than a part of 2^-7 of its length."""
+"""The fewest bits of a scale in `_scale_to_floats`, so that it costs less than 2^-7 of a length."""
 
 
 def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
     """Two inputs that differ by a shift of the claimed sensitivity; None if no shift is known.
 
-    The first is 0. Both are vectors in more than one dimension. `dimension` counts only if the
+    The first is 0. In more than one dimension, both are vectors. `dimension` counts only if the
     sensitivity doesn't fix the number of coordinates.
     """
     sensitivity = claim.sensitivity
@@ -65,7 +65,7 @@ def _find_shift(sensitivity: Sensitivity, size: int) -> NDArray[np.float64] | No
 def _add_record(sensitivity: CountingQueries | Groups) -> NDArray[np.float64]:
     """The change by a record that counts in the first query, fully.
 
-    An added record also raises the record count, which a replaced record leaves unchanged.
+    If the number of records is a coordinate, an added record raises it; a replaced record doesn't.
     """
     shift = _on_axis(0, sensitivity.bound, sensitivity.coordinates)
     counted = isinstance(sensitivity, Groups) or sensitivity.with_total
@@ -99,7 +99,9 @@ def _shift_in(shape: Body | OneSided) -> NDArray[np.float64] | None:
 
 
 def _scale_to_floats(point: Sequence[Fraction]) -> NDArray[np.float64] | None:
-    """The point, scaled by at most 1, so that floats hold it exactly; None if that isn't possible.
+    """The point, scaled by at most 1, so that floats hold it exactly.
+
+    None if its numbers need too many digits: the scale could then be below 1 − 2^-7.
 
     notation: D is the common denominator, and the point is n/D for integers n. It is scaled by
     D·m/2^k for an integer m <= 2^k/D, for which all n·m are below 2^53.

@@ -13,7 +13,7 @@ rounding to a grid or in floats, for instance. The spread of noise on whole numb
 A number near the middle of the outputs, the anchor, is subtracted first. So thresholds and centres
 are near 0, where floats are dense. Near 1e17 no float would lie between two neighbouring outputs.
 
-The module also words the statements that refute the claimed noise at any centre.
+The module also words the statements that refute the claimed noise at every centre.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ClaimedLaw(ABC):
 
     @property
     def strange(self) -> str:
-        """The outputs that have probability 0, in words."""
+        """The kinds of output that the claim rules out at every centre, in words."""
         return "NaN, ±inf and fractions" if self.on_whole_numbers else "NaN and ±inf"
 
     @property
@@ -168,7 +168,7 @@ class _KnownLaw(ClaimedLaw):
         return max(0.0, about - _MARGIN), min(1.0, about + _MARGIN)
 
     def _inside_of(self, t: float) -> float:
-        """The probability P(|X| <= t), with an error of at most 1e-10."""
+        """The probability P(|X| <= t), with an error of about 1e-10."""
         if t < 0:
             return 0.0
         return _INSIDE.close(lambda p: not find_quantile(self._noise, p) <= t, 0.0, 1.0)[0]
@@ -192,7 +192,10 @@ class _UserLaw(ClaimedLaw):
         self.spread = max(self.quantile(0.75) - self.quantile(0.25), 1e-300)
 
     def quantile(self, probability: float) -> float:
-        """Find the quantile by bisection: first a range that contains it, then the point."""
+        """Find the quantile by bisection: first a range that contains it, then the point.
+
+        It is −inf or inf if the probability is within 1e-9 of 0 or 1.
+        """
         if not _MARGIN < probability < 1 - _MARGIN:
             return math.copysign(math.inf, probability - 0.5)
         high = self.spread

@@ -8,8 +8,8 @@ far fewer draws than an event that refutes (ε, δ). A Gaussian for (1, 1e-5) th
 shows in 10⁵ draws by P(Y > u), and in 3·10⁹ by its δ at ε = 1 (benchmarks/bench_audit.py).
 Thresholds u are quantiles of a tenth of the outputs, and P(Y > u) is counted on the others. The
 centre of the noise isn't assumed: c is enclosed by the median. The claim is refuted if no such c
-exists, or if no c in its enclosure agrees with the counts. Outputs with probability 0 refute it
-too: NaN, ±inf, and fractions if the noise is whole.
+exists, or if the count at some threshold contradicts all c in the enclosure. Impossible outputs
+refute it too: NaN, ±inf, and fractions if the noise is whole.
 
 **sensitivity**: are the outputs on two neighbouring inputs further apart than the claimed
 sensitivity? With the claimed noise, outputs are c + X on one input and c' + X on the other. Both
@@ -162,7 +162,7 @@ def _level(error: Fraction, points: int) -> Fraction:
 
 
 def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]:
-    """A sample for each input and coordinate, and the error level for each sample."""
+    """A sample for each input and tested coordinate, and the error level for each sample."""
     samples = [
         Sample.of(outputs[:, index], law)
         for outputs in subject.outputs
@@ -276,11 +276,12 @@ def _gap(first: tuple[float, Centre], second: tuple[float, Centre]) -> Fraction 
 
 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
-    """A sentence that states the smallest distance beyond Δ that is detected, with 99 %.
+    """A sentence that states the smallest distance beyond Δ that is detected with 99 % probability.
 
-    The bounds on c vary between audits. So both bounds in each coordinate are replaced by
-    pessimistic values. Each bound is worse than its pessimistic value with an equal share of 1 %
-    probability. The distance is computed in floats, for the report only.
+    The distance needs a lower bound on one centre and an upper bound on the other, in each
+    coordinate. These bounds vary between audits, so they are replaced by pessimistic values. The
+    probabilities of worse bounds are equal and sum to 1 %. `level` is the error level of the bounds
+    on one centre. The distance is computed in floats, for the report only.
     """
     tenth, count = subject.draws // 10, subject.dimension
     reach = sum(

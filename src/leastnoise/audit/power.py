@@ -3,7 +3,7 @@
 The numbers are computed in floats, from the laws of the counts, for the report only: no verdict
 depends on them. A violation counts as found if an audit detects it with a probability of at least
 99 %. Thresholds are quantiles of outputs, so they and the counts at them vary between audits. Each
-is replaced by a pessimistic value, and is worse than that with a share of the remaining 1 %.
+is replaced by a pessimistic value. The probabilities of worse values share the remaining 1 %.
 
 Notation: X is a coordinate of the claimed noise, Y a coordinate of an output, and c the centre. A
 mechanism that keeps its claim has Y = c + X. F is the distribution function of X.
@@ -43,8 +43,9 @@ def detectable_rate(
     """The smallest p that the test detects as too large for (ε, δ)-DP, with probability 99 %.
 
     p and q are the probabilities of an event on two neighbouring inputs, and q <= `other`. The test
-    detects it if p₋ > e^ε q₊ + δ, for the lower bound p₋ and the upper bound q₊ from counts.
-    `trials` are the numbers of trials for p and q. None if no p below 1 suffices.
+    detects it if p₋ > e^ε q₊ + δ, for the lower bound p₋ and the upper bound q₊ from counts. Each
+    bound is wrong with probability at most `level`. `trials` are the numbers of trials for p and q.
+    None if no p below 1 suffices.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -92,9 +93,9 @@ def centre_reach(
 ) -> tuple[float, float]:
     """Pessimistic distances from the true centre down and up to the bounds of `law.centre_of`.
 
-    An audit's distance exceeds each with probability at most `miss`. A distance is inf if the
-    centre may have no bound on that side. `sizes` are the number of outputs that choose the median,
-    and the number that are counted.
+    `error` is the argument of `centre_of`. An audit's distance exceeds each with probability at
+    most `miss`. A distance is inf if the centre may have no bound on that side. `sizes` are the
+    number of outputs that choose the median, and the number that are counted.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 
@@ -117,10 +118,11 @@ def least_scale(
 ) -> float | None:
     """The largest s < 1 for which an audit refutes the noise sX with probability >= 99 %.
 
-    Each threshold u is the outputs' quantile at one of the `probabilities`. Let π = P(Y > u), and p
-    = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be pessimistic values of
-    their upper bounds from the counts, and Q the quantiles of X. The noise is refuted if s·(Q(1 −
-    π) − Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices.
+    Each threshold u is the outputs' quantile at one of the `probabilities` above ½. Let π = P(Y >
+    u), and p = P(Y <= v) for the point v that bounds the centre. Let U(π) and U(p) be pessimistic
+    values of their upper bounds from the counts, and Q the quantiles of X. The noise is refuted if
+    s·(Q(1 − π) − Q(p)) < Q(1 − U(π)) − Q(U(p)). None if no s > 0 suffices. `sizes` and `level` are
+    as in `TailTest`.
     """
     from scipy.stats import binom  # noqa: PLC0415 (it takes half a second to import)
 

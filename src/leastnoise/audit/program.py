@@ -42,7 +42,8 @@ _LONGEST = 10**6  # largest time limit of a run, in seconds
 class ProgramUnderTest:
     """A mechanism under test that is a command, with a time limit for each run in seconds.
 
-    Raises InvalidArgument for a command that can't be split into words, or is empty.
+    Raises InvalidArgument for a command that can't be split into words or is empty, and for a time
+    limit out of range.
     """
 
     command: str
@@ -57,17 +58,16 @@ class ProgramUnderTest:
             )
 
     def draw(self, value: Any, count: int) -> NDArray[np.float64]:
-        """Draw `count` outputs on the input. Raises InvalidInput like `draw_pair`."""
+        """Draw `count` outputs on the input. Raises InvalidInput, as `draw_pair` does."""
         with _Run(self._words(value, count), self.seconds) as run:
             return run.outputs(count)
 
     def draw_pair(self, value: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draw the outputs of two runs that start at the same time.
 
-        Raises InvalidInput for a command that can't be started, takes too long, prints too few
-        lines or too many numbers a line, or prints something other than numbers. The message never
-        quotes the output. The exit code isn't checked after enough lines, because the command may
-        be stopped before it ends.
+        Raises InvalidInput for a command that can't be started, takes too long, or prints too few
+        or malformed lines. The message never quotes the output. The exit code isn't checked after
+        enough lines, because the command may be stopped before it ends.
         """
         words = self._words(value, count)
         with _Run(words, self.seconds) as first, _Run(words, self.seconds) as second:

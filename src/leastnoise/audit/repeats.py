@@ -2,11 +2,11 @@
 
 Every test compares two rates. If draws are independent with one law, disjoint pairs of draws are
 equal with the probability c of a coincidence, which is counted on pairs far apart. Differences and
-sums of two draws, or of two independent coordinates, are equal with at most c. (By Young's
-inequality the law p∗q of a sum of draws with the laws p and q has ‖p∗q‖₂ <= ‖p‖₂.) A rate that is
-certainly above c is a finding. Pairs are taken from two calls, forks, threads or processes, at the
-same index and up to 4 apart. They are also taken from draws up to 8 apart in one run, and from
-coordinates of one draw.
+sums of two draws, or of two independent coordinates, are equal with probability at most c. (By
+Young's inequality the law p∗q of a sum of draws with the laws p and q has ‖p∗q‖₂ <= ‖p‖₂.) A rate
+that is certainly above c is a finding. Pairs are taken from two calls, forks, threads or processes,
+at the same index and up to 4 apart. They are also taken from draws up to 8 apart in one run, and
+from coordinates of one draw.
 
 Signs show dependence without repetition: two independent draws both exceed a fixed number at a
 known rate. If the coordinates should be independent, pairs of coordinates are tested too.
@@ -79,9 +79,10 @@ def detect_repeats(subject: Subject) -> Finding:
 class _Test:
     """The counts of a test, which compares the rate of repetitions with a rate by chance.
 
-    `equal` is the number of equal pairs among `pairs`. For comparison, `expected` of `trials` pairs
-    coincided by chance; the rate by chance is the probability of such a coincidence to the power
-    `power`. With `two_sided`, too few equal pairs are a finding, too.
+    `equal` is the number of equal pairs among `pairs`. For comparison, an event happened by chance
+    in `expected` of `trials`: a coincidence, or a draw above the median. The rate by chance is the
+    probability of this event to the power `power`. With `two_sided`, too few equal pairs are a
+    finding, too.
     """
 
     name: str
@@ -114,7 +115,7 @@ class _Test:
         )
 
     def statement(self, level: Fraction) -> str:
-        """The counts as a sentence."""
+        """The bounds on both rates, as a sentence."""
         counted, chance = self._bounds(level)
         return (
             f"{self.name}: the rate is between {_words.round_down(counted[0])} and "
@@ -124,7 +125,7 @@ class _Test:
 
 
 def _repeats(subject: Subject) -> Iterator[_Test]:
-    """Yield the tests for equal outputs."""
+    """Yield the tests for equal outputs, and for equal differences and sums of outputs."""
     coordinates = subject.coordinates(_COMPARED_COORDINATES)
     outputs = subject.outputs[0]
     chance = [_collisions(outputs[:, index]) for index in coordinates]
@@ -263,7 +264,7 @@ def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
-    """A sentence that states the least share of repeated outputs that would have been detected."""
+    """A sentence that states the least detected share of repeated outputs, if any is detected."""
     from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
     runs = [test for test in tests if test.name.startswith("Outputs of ")]

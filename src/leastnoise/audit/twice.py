@@ -46,8 +46,8 @@ _SECONDS = 60.0  # time limit for a process that draws
 def run_twice(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
     """Run the mechanism twice in each way of the table; yield the way's name and the outputs.
 
-    The outputs are a pair of arrays, with `count` outputs of each run. Forks and processes that
-    fail are left out. A command is only run in two processes.
+    All runs are on the first input. The outputs are a pair of arrays, with `count` outputs of each
+    run. Forks and processes that fail are left out. A command is only run in two processes.
     """
     value = subject.inputs[0]
     if subject.draw_pair is not None:
@@ -111,7 +111,7 @@ def _draw_and_leave(draw: Draw, value: Any, count: int, writing: int) -> None:
 
 
 def _read(pipe: int, *, until: float) -> bytes:
-    """Read until the end of the pipe, or until the time limit."""
+    """Read until the end of the pipe; return nothing if the time `until` comes first."""
     parts: list[bytes] = []
     while (left := until - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
         part = os.read(pipe, 1 << 18)

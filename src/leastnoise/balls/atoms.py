@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SortedAtoms:
-    """Sums of atoms in the order of decreasing p/q, which give bounds for every ε."""
+    """Partial sums of atoms' masses, in the order of decreasing p/q: upper bounds for every ε.
+
+    Entry n of `p_sums` and of `q_sums` is the sum of the first n masses.
+    """
 
     quotients: Floats  # the negated quotients, so that they increase
     p_sums: Floats
@@ -38,10 +41,9 @@ class SortedAtoms:
 
     @classmethod
     def of(cls, p: Floats, q: Floats) -> Self:
-        """Compute the sums for given atoms.
+        """Compute the sums for atoms with the masses `p` > 0 under P and `q` ≥ 0 under Q.
 
-        `p` > 0 has upper bounds on their masses of P, and `q` ≥ 0 lower bounds on their masses of
-        Q.
+        For upper bounds on δ, `p` may be rounded up and `q` down.
         """
         with np.errstate(divide="ignore", over="ignore"):
             quotients = -(p / q)
@@ -56,8 +58,8 @@ class SortedAtoms:
         """Upper bounds on δ: entry i of the result holds at every ε with e^ε >= alphas[i].
 
         The bound is P(A) − α Q(A), where the set A contains all atoms with p > αq. As quotients are
-        rounded, A may also contain atoms for which p is below αq by a relative 2^-49. They reduce
-        the sum by at most this share of P(A), which is added.
+        rounded, A may also contain atoms for which p is below αq by at most a relative 2^-49. They
+        reduce the bound by less than 2^-48·P(A), which is added.
         """
         # the relative error of a sum of len(p_sums) terms, and of a few operations
         slack = (len(self.p_sums) + 64) * UNIT
@@ -70,13 +72,16 @@ class SortedAtoms:
 def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
     """Merge atoms so that their losses log(p/q) become lattice points, in steps of `step`.
 
-    The 2·`size` + 1 lattice points are −size·step … size·step. p > 0 bounds the atoms' masses of P
-    from below, and q > 0 their masses of Q from above. So do the two returned arrays of sums, with
-    one entry per lattice point. Atoms are added in order of decreasing loss until the quotient p/q
-    of the sums has fallen to e^loss of a lattice point. The last atom is split, and the rest of it
-    begins the next sum. So no loss is rounded down to a lattice point, which would cost half a step
-    for each release. Splits need not be exact, as any part of an atom is an atom, too. The last sum
-    at the lowest loss may have a smaller quotient than e^loss of its lattice point.
+    The 2·`size` + 1 lattice points are −size·step … size·step. p > 0 bounds the atoms' masses under
+    P from below, and q > 0 their masses under Q from above. So do the two returned arrays of sums,
+    with one entry per lattice point.
+
+    Atoms are added in order of decreasing loss until the quotient p/q of the sums has fallen to
+    e^loss of a lattice point. The last atom is split, and the rest of it begins the next sum. So
+    hardly any loss is rounded down to a lattice point, which would cost half a step for each
+    release. Splits need not be exact, as any part of an atom is an atom, too. The atoms may run out
+    before the quotient of the last sum has fallen so far. At the lowest point, a quotient may be
+    smaller than e^loss.
     """
     q = np.maximum(q, p * PRECISE)  # keeps losses below ln(1/PRECISE), so that e^loss is a float
     order = np.argsort(-(p / q))
@@ -88,9 +93,10 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
 
 
 def _merge_atoms(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    """Merge atoms as `inscribe` does, in floats; return three rows, an entry per lattice point.
+    """Merge atoms, sorted by decreasing loss, as `inscribe` does; the sums are in floats.
 
-    The rows are the masses of P, the masses of Q, and bounds on the numbers of summands.
+    Returns three rows, with one entry per lattice point: the sums of the masses under P, the sums
+    under Q, and upper bounds on the numbers of summands.
     """
     sums = np.zeros((3, 2 * size + 1))
     n, rest = 0, 1.0
@@ -123,7 +129,7 @@ def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:
     δ decreases, is convex in α and nowhere above the points, so all chords are above it. Points
     above the hull, which come from rounding, are dropped, so that hardly any mass becomes negative.
     `points` and `epsilons` increase, and `epsilons` start at the first point or later. Beyond the
-    last point, its δ is the bound.
+    last point, the smallest δ of all points is the bound.
     """
     hull: list[_Vertex] = []
     least = points[0][1]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _LARGEST_WINDOW = 1 << 20
-_DEEP = 200  # φ is evaluated while it is above about 2^-200 of its first value
+_DEEP = 200  # φ is evaluated while its factor e^(−cy) is above about 2^-200 of its first value
 _TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
 _STEEPEST = 1e4  # for larger t, e^t exceeds the range of floats between neighbouring points
 
@@ -130,9 +130,11 @@ class Convolution:
         return total
 
     def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
-        """Enclose E_p φ(S − ε) between two balls: the sum of φ times the masses of S in the window.
+        """Two balls, below and above E_p φ(S − ε).
 
-        The margin is ‖φ‖₂ times the l2 norm of the masses' error, plus κ times the mass outside.
+        They are the sum of φ times the masses of S in the window, minus and plus a margin. The
+        margin is ‖φ‖₂ times the l2 norm of the masses' errors, plus κ times the mass outside the
+        window, plus a little for rounding.
         """
         step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
         # the index of the first lattice point above ε, relative to the window's first point
@@ -152,7 +154,7 @@ class Convolution:
 
 
 def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
-    """The values e^(c·gap)·φ(gap + i·step) for i < `count`, while they are above 2^-200.
+    """The values e^(c·gap)·φ(gap + i·step), for i < `count` and while e^(−c·i·step) >= 2^-200.
 
     Each has a relative error of at most 8u. As 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y))
     for a block that begins at x, nothing is subtracted.
@@ -172,9 +174,9 @@ def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
 def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
     """The inner product of `phi` and `masses`, and a bound on its error.
 
-    Each value of `phi` has a relative error of 8u. Rows of BLOCK products are summed in any order,
-    with an error of BLOCK·u of the absolute values. The rows' sums are added exactly and rounded
-    once.
+    Each value of `phi` has a relative error of at most 8u. Rows of BLOCK products are summed in any
+    order, with an error of at most BLOCK·u times the sum of their absolute values. The rows' sums
+    are added exactly and rounded once.
     """
     products = phi * masses
     padded = np.append(products, np.zeros(-len(products) % BLOCK)).reshape(-1, BLOCK)
@@ -258,7 +260,10 @@ def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]
 
 
 def _first_tilt(enough: Callable[[float], bool]) -> Fraction:
-    """The smallest tilt c with `enough(c)`, within 1 %; larger c must satisfy it, too."""
+    """Approximate the smallest tilt c with `enough(c)`; larger c must satisfy it, too.
+
+    The search is for c from 1e-6 to about 1e6.
+    """
     low, high = 1e-6, 1.0
     while not enough(high) and high < 1e6:
         low, high = high, 2 * high
@@ -289,7 +294,7 @@ class _Window:
 
 
 def _window(laws: list[Tilted]) -> _Window:
-    """A window that holds nearly all of the tilted sum."""
+    """A window that holds nearly all of the tilted sum, or else the longest, of 2^20 indices."""
     mean = spread = 0.0
     for law in laws:
         i = np.arange(len(law.weights))
@@ -318,10 +323,10 @@ def _window(laws: list[Tilted]) -> _Window:
 def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """A Chernoff bound on P(S >= index), or on P(S <= index) if the index is below the mean.
 
-    P is the tilted law, and S is counted in lattice steps from its first point. The bound
-    e^(−t·index)·E e^(tS) holds for any t > 0, or below the mean for any t < 0. The best t for a
+    P is the tilted law, and S is counted in lattice steps from its first point. The bound is
+    e^(−t·index)·E e^(tS), with t > 0, or t < 0 if the index is below the mean. The best t for a
     Gaussian is far too large for a law with few large losses, such as the law of a small sample. So
-    floats choose among several t.
+    several t are compared in floats.
     """
     with np.errstate(divide="ignore"):
         logs = [np.log(law.weights) for law in laws]

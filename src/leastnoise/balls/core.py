@@ -23,7 +23,7 @@ POINTS_PER_STD = 64
 Errors fall with the square of this number.
 """
 PRECISE = 2.0**-960
-"""Floats above it have full precision, even after a few products."""
+"""A float far above the smallest normal float, 2^-1022: larger floats have full precision."""
 
 
 class _PrecisionLock:
@@ -94,20 +94,24 @@ def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
 
 
 def at_most_one(delta: arb) -> arb:
-    """The upper end of `delta`, or 1 if that is smaller, as an exact number."""
+    """The smaller of 1 and the upper end of `delta`, exactly; 1 if `delta` isn't finite."""
     return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
 def float_below(x: arb) -> float:
-    """A float that is certainly at most every point of `x`; −inf if no finite float is.
+    """A float that is certainly at most every point of `x`.
 
-    `float(x.lower())` rounds to nearest, so a step down follows unless it is certainly below.
+    It is −inf if `x` isn't finite, or if no finite float is certainly below. `float(x.lower())`
+    alone rounds to nearest, so steps down follow until the float is certainly below.
     """
     return 0.0 - float_above(-x)  # 0 − 0, so that an exact zero has no negative sign
 
 
 def float_above(x: arb) -> float:
-    """A float that is certainly at least every point of `x`; +inf if no float is."""
+    """A float that is certainly at least every point of `x`.
+
+    It is +inf if `x` isn't finite, or if no finite float is certainly above.
+    """
     if not x.is_finite():
         return math.inf
     candidate = float(x.upper())
@@ -143,11 +147,12 @@ def bessel_k_ratio(twice_order: int, z: arb) -> arb:
 
 
 def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: int) -> arb:
-    """Enclose ∫ f over [first, last] for an entire f that is positive there, to about 2^-bits.
+    """Enclose ∫ f over [first, last] for an entire f that is positive there.
 
-    The quadrature of Johansson (2018) splits until it meets an absolute goal, and wastes effort on
-    a far tail if the goal is too low. So the goal starts at 2^-bits (f is near 1 somewhere) and
-    follows the size of the result. The result encloses the integral for any goal.
+    The aim is a relative width of about 2^-bits. The quadrature of Johansson (2018) splits until it
+    meets an absolute goal, and wastes effort on a far tail if the goal is too low. So the goal
+    starts at 2^-bits, as if f were near 1 somewhere, and follows the size of the result. The result
+    encloses the integral for any goal.
     """
     goal, total = arb(2) ** -bits, arb.nan()
     for _ in range(6):

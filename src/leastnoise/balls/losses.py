@@ -156,11 +156,12 @@ class LowerCells:
     origin: Fraction = Fraction(0)
 
     def lattice(self, tilt: float) -> LossLattice:
-        """Move each atom down to a lattice point, and return the lattice.
+        """Move each atom down to a point of a lattice with the same step; return this lattice.
 
-        Any origin of the lattice gives a valid lower bound. Lowering the origin by x takes x from
-        every loss. An atom that still lies below its own point loses a whole step. The origin is
-        chosen that costs the least, if losses z are weighted by e^(tilt·z).
+        Any origin of the lattice gives a valid lower bound. Lowering it lowers the loss of every
+        atom that moves to its own point. If the origin is too high, atoms that lie below their own
+        points lose a whole step. The chosen origin costs about the least, if an atom's loss z
+        counts with the weight of its mass times e^(tilt·z).
         """
         width, points = float(self.step), self.first + np.arange(len(self.atoms))
         atoms = np.array(self.atoms).reshape(-1, 2)
@@ -203,11 +204,11 @@ def lower_cells(
 
     Merging outputs with a loss between two boundaries is post-processing. Masses p of P and q of Q
     give an atom at log(p/q); rounding p down and q up lowers it. `upper` helps to choose boundaries
-    for which atoms lie near its points. Outputs with the largest finite loss are an atom of their
-    own. `infinite` encloses P(Z = ∞); if it is None, outputs with an infinite loss are merged with
-    the largest finite losses. `tails` gives P(Z > b) and Q(Z > b) for a boundary b; by default they
-    follow from the slopes of `profile`. At the end atoms are merged, whole or in parts, onto one
-    lattice.
+    for which atoms lie near its points. One more boundary is just below its last point, which may
+    be the largest finite loss. `infinite` encloses P(Z = ∞); if it is None, outputs with an
+    infinite loss are merged with the losses above the last boundary. `tails` gives the tails P(Z >
+    b) and Q(Z > b) for a boundary b; by default they follow from the slopes of `profile`. At the
+    end atoms are merged, whole or in parts, onto one lattice.
     """
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
@@ -233,10 +234,11 @@ def on_best_lattice(
     infinity: float = 0.0,
     origin: Fraction = Fraction(0),
 ) -> LowerCells:
-    """Merge atoms with masses `p` of P and `q` of Q into `count` atoms at lattice points.
+    """Merge atoms with masses `p` of P and `q` of Q into `count` atoms near lattice points.
 
-    p is rounded down and q up. The lattice is moved down from `origin`, by at most about half a
-    step, to the offset with the tightest bound. Atoms without mass of Q go to infinity.
+    `p` are lower bounds on the masses, and `q` upper bounds; `count` is odd. The points are origin
+    + (first + i)·step. Several lattices, moved from there by at most about half a step, are
+    compared by `_mean`, and the best is returned. Atoms without mass of Q go to infinity.
     """
     finite, positive = q > 0, p > 0
     certain = math.fsum([infinity, *p[positive & ~finite].tolist()]) * (1 - 2.0**-52)
@@ -261,8 +263,9 @@ def on_best_lattice(
 def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
     """The distances, in steps, by which `on_best_lattice` tries to move down its lattice.
 
-    They are at most about half a step. One is tiny, and one puts all cells slightly above their
-    points. Two others put one of the two heaviest atoms on a point. An atom between points is mixed
+    They are at most about half a step; a negative distance moves the lattice up. One is tiny, and
+    one is larger, so that atoms at points of the lattice are then slightly above a point. Two
+    others put one of the two heaviest atoms just above a point. An atom between points is mixed
     with others, which loses more. The caller keeps the best candidate.
     """
     tiny = Fraction(1, 2**30)  # steps
@@ -299,10 +302,10 @@ def _on_lattice(
 
 
 def _mean(lattice: LossLattice) -> float:
-    """Approximate the mean of the finite losses under P, by which lattices are compared.
+    """Approximate the sum of the finite losses times their masses, by which lattices are compared.
 
-    It is the Kullback–Leibler divergence of the merged outputs: the larger, the tighter the lower
-    bound.
+    If no loss is infinite, it is the Kullback–Leibler divergence of the merged outputs. The larger
+    it is, the less the merging has lost.
     """
     points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
     return float(points @ lattice.masses)
@@ -320,11 +323,12 @@ def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
 
 
 def _boundaries(upper: LossLattice) -> list[Fraction]:
-    """Choose boundaries between cells of outputs, in increasing order of the loss; all are above 0.
+    """Choose boundaries between cells of outputs with positive losses.
 
-    Any boundaries are valid. Let h be the step, and f the density of the loss under P. Merging all
-    outputs with losses within h/2 of c gives an atom at about c + (h²/12)(f′/f − 1/2). The centres
-    c of the cells between the boundaries are moved so that these atoms are lattice points.
+    Any positive boundaries are valid. Let h be the step, and f the density of the loss under P.
+    Merging all outputs with losses within h/2 of c gives an atom at about c + (h²/12)(f′/f − 1/2).
+    The centres c of the cells are moved so that these atoms are near lattice points. For long
+    steps, the boundaries may not be in order.
     """
     size, width = -upper.first, float(upper.step)
     logs = np.log(np.maximum(upper.masses, 1e-300))
@@ -357,10 +361,10 @@ def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb
 
 
 def _mirror_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
-    """Add the mirror images of `tails`, from boundaries b > 0 to the boundaries −b.
+    """Put the tails at the boundaries −b before `tails`, the tails at boundaries b > 0.
 
-    P(Z > −b) = 1 − Q(Z >= b) and Q(Z > −b) = 1 − P(Z >= b). The result is in increasing order of
-    the boundaries.
+    P(Z > −b) = 1 − Q(Z >= b) and Q(Z > −b) = 1 − P(Z >= b). If the boundaries of `tails` increase,
+    so do the boundaries of the result.
     """
     return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
 

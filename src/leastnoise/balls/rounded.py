@@ -46,8 +46,8 @@ def relative_error(size: int) -> float:
 
     A further pass joins two real numbers into one complex number, or separates them. It is a
     butterfly with a twiddle factor ω, too. With a, b half the sum and half the difference of two
-    numbers it computes a ± ωb: errors u|a| and (μ + 3.9u)|b| before and u|a ± ωb| after that. So
-    its relative error in the l2 norm is below μ + 5u < η.
+    numbers, it computes a ± ωb. The errors are at most u|a| and (μ + 3.9u)|b| in the two terms, and
+    u|a ± ωb| in their sum. So the relative error in the l2 norm is below μ + 5u < η.
     """
     eta = 9.5 * UNIT * math.log2(size)
     return eta / (1 - eta)
@@ -191,7 +191,7 @@ def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
 
 
 def _split(value: arb) -> tuple[float, int]:
-    """The midpoint of `value`, rounded to nearest: a mantissa in [½, 1] and an exponent of 2."""
+    """The midpoint of `value` > 0, rounded to nearest: a mantissa in [½, 1], an exponent of 2."""
     # `float` rounds the midpoint, too: it is fast, but only normal floats have full precision
     near = float(value)
     if sys.float_info.min <= near <= sys.float_info.max:

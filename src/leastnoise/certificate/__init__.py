@@ -1,7 +1,7 @@
 """Certificates: exact statements about noise, and how to prove them again.
 
-No float search, scipy or randomness is imported: a proof depends on the record alone.
-docs/guarantees.md counts the lines that a sceptic has to read.
+No randomness or scipy is imported, and no proof relies on a float search. A proof depends on the
+record alone. docs/guarantees.md counts the lines that a sceptic has to read.
 
 | API | symbol | meaning |
 |---|---|---|

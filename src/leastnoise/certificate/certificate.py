@@ -178,7 +178,10 @@ class Certificate:
 
     @property
     def releases(self) -> Releases:
-        """The draws of noise that the statement is about. Raises like `shifts`."""
+        """The draws of noise that the statement is about.
+
+        Raises NotApplicable, as `one_release_at` does.
+        """
         return self.one_release.times(self.compositions)
 
     @property
@@ -232,8 +235,8 @@ class Certificate:
 
         Raises:
             NotCertified: There is no proof; `interval` encloses δ.
-            NotApplicable: The sensitivity isn't known in the noise's norm, doesn't fit the
-                geometry, or has no proof for samples; or the proof takes too much time or memory.
+            NotApplicable: No proof is known for this noise, sensitivity and geometry, or for
+                samples or several releases of them; or the proof takes too much time or memory.
             InvalidArgument: An argument is malformed or out of its range.
 
         """
@@ -302,7 +305,7 @@ class Certificate:
             The certificate, which is proved if this one is.
 
         Raises:
-            InvalidArgument: The statement is about other neighbours.
+            InvalidArgument: `neighbours` is malformed, or the statement is about other neighbours.
 
         """
         if self.neighbours is not None:
@@ -392,7 +395,7 @@ class Certificate:
             The certificate, with `proved` False.
 
         Raises:
-            InvalidInput: The text isn't JSON.
+            InvalidInput: The text isn't JSON, or is too long.
             CertificateRejected: Fields are unknown, missing or duplicate, have wrong types or
                 values, or the version is unknown.
 
@@ -455,9 +458,9 @@ def _note_proof(claim: Certificate) -> None:
 def _widen(proved: Interval, most: Fraction) -> Interval:
     """The interval that a certificate states, for a δ that is proved to be in `proved`.
 
-    On another machine, proofs with float sums differ by some units in the last place. Both
-    enclosures contain δ. If they are about equally wide, widening one by its own width at both ends
-    makes it contain the other.
+    `most` is the δ of the budget, which limits the widening. On another machine, proofs with float
+    sums differ by some units in the last place. Both enclosures contain δ. If they are about
+    equally wide, widening one by its own width at both ends makes it contain the other.
     """
     room = proved.width
     lower = max(0.0, math.nextafter(proved.lower - room, -math.inf)) if room else proved.lower

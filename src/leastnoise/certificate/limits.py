@@ -3,12 +3,12 @@
 Notation: c_1 < … < c_m are the candidates, and n_u is the number of rows or groups of unit u. N_j
 is the size of the noise of the release with the limit c_j, a public number; λ is the rate.
 
-f(j) = N_j + Σ_u max(0, n_u − c_j) is the error with the limit c_j: the noise plus the rows that the
-limit cuts off. The score is s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|): how far f(j) exceeds
-another candidate's error, divided by the distance of the two limits. s(j) = 0 exactly if f(j) is
-the smallest error. Permute-and-flip publishes the candidate with the largest E_j − λ·s(j), where
-the E_j are independent standard exponentials. After that the release follows the plan of that
-candidate (theory/release.md §13).
+f(j) = N_j + Σ_u max(0, n_u − c_j) is the error with the limit c_j: the noise plus the rows or
+groups that the limit cuts off. The score is s(j) = max(0, max_i (f(j) − f(i)) / |c_j − c_i|): how
+far f(j) exceeds another candidate's error, divided by the distance of the two limits. s(j) = 0
+exactly if f(j) is the smallest error. Permute-and-flip publishes the candidate with the largest E_j
+− λ·s(j), where the E_j are independent standard exponentials. After that the release follows the
+plan of that candidate (theory/release.md §13).
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ class LimitCertificate(TableCertificate):
     def read_field(value: object, kind: Any, *, where: str) -> Any:
         """Read the output of `write_field`.
 
-        Raises CertificateRejected for too many plans, and for a plan that chooses a limit again.
+        Raises CertificateRejected for malformed values, for too many plans, and for a plan that
+        chooses a limit again.
         """
         if where != "plans":
             return TableCertificate.read_field(value, kind, where=where)

@@ -43,7 +43,7 @@ class TableCertificate(ABC):
 
     @property
     def sampling_rate(self) -> Fraction:
-        """Always 1: the statement is about whole tables."""
+        """1, as the statement is about whole tables."""
         return Fraction(1)
 
     @property

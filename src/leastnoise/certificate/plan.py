@@ -225,7 +225,7 @@ class PlanCertificate:
     def _verify_composed(self) -> Interval:
         """Prove that all draws with a noise law together meet the remaining budget.
 
-        Raises CertificateRejected if they exceed it.
+        Raises CertificateRejected without a proof.
         """
         try:
             rest = _remaining_budget(self)
@@ -243,7 +243,7 @@ class PlanCertificate:
         return _round_outward(Fraction(fresh.lower), Fraction(fresh.upper) + without_law)
 
     def _why_not_names(self) -> str:
-        """The reason why the draws can't be told from each other; "" if each has its own name."""
+        """The reason to reject the draws' names: no names, or two equal names; otherwise ""."""
         names = {name for name, _ in self.draws}
         if not names or len(names) < len(self.draws):
             return "A plan needs at least one query, and each query its own name."
@@ -260,7 +260,10 @@ class PlanCertificate:
         return ""
 
     def _why_not_rho(self) -> str:
-        """The reason why the draws aren't ρ-zCDP together; "" if they are, or if `rho` is None."""
+        """The reason why the draws aren't proved to be ρ-zCDP together; "" if they are.
+
+        It is "" without a `rho`, too.
+        """
         if self.rho is None:
             return ""
         try:
@@ -332,7 +335,7 @@ class PlanCertificate:
             The certificate.
 
         Raises:
-            InvalidInput: The text isn't JSON.
+            InvalidInput: The text isn't JSON, or is too long.
             CertificateRejected: Fields are unknown, missing, duplicate, or have wrong values.
 
         """
@@ -404,7 +407,7 @@ def _remaining_budget(plan: PlanCertificate) -> Budget:
 def _laws(draws: Claims) -> tuple[Releases, ...]:
     """The laws of all draws that have one.
 
-    Raises NotApplicable if no draw has a law, or if draws share a sample.
+    Raises NotApplicable if no draw has a law, or if a draw is from a sample.
     """
     claims = [claim for _, claim in draws if isinstance(claim, Certificate)]
     for claim in claims:

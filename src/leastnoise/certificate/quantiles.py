@@ -89,7 +89,7 @@ def _check_numbers(values: Iterable[Any], *, name: str) -> tuple[Fraction, ...]:
 @final
 @record()
 class QuantileCertificate(TableCertificate):
-    """The statement that choosing the quantiles at `levels` in each of `groups` meets `budget`.
+    """The statement that choosing quantiles at `levels` in each of `groups` groups meets `budget`.
 
     Each of the public `candidates` is cut into `parts`. The quantile is the candidate whose part g
     has the largest E_g − λ·s(g). Here E_g is a standard exponential, drawn anew for each part, and

@@ -253,7 +253,7 @@ def read_noise(record: object, *, dimension: int) -> Noise:
     """The noise law of `dimension` numbers that `record` describes.
 
     Raises CertificateRejected for a malformed record, InvalidArgument for an unknown name or for
-    parameters of no law.
+    parameters of no law. Raises NotRegistered as `family_named` does.
     """
     noise = exact_fields(record, ("name", "parameters"), where="noise")
     family = family_named(require_type(noise["name"], str, where="noise.name"))

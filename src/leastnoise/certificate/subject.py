@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:
-    """Raise InvalidArgument unless each part of a statement's subject has the right type."""
+    """Raise InvalidArgument unless all have the right types, and the noise fits the geometry."""
     hint = 'Write Budget(epsilon="1", delta="1e-5").'
     _validate.instance(budget, Budget, name="budget", like="a Budget", hint=hint)
     _validate.instance(noise, Noise, name="noise", like="a noise law like Gaussian(scale=4)")
@@ -129,7 +129,7 @@ def line_of(certificate: Certificate) -> str:
 
 
 def noise_of(certificate: Certificate) -> str:
-    """The name of the noise, with the name of the geometry if it has one: "l2 (ellipse)"."""
+    """The name of the noise, and the kind of the geometry if any, as in "l2 (count-ellipse)"."""
     name, geometry = certificate.noise.name, certificate.geometry
     return name if geometry is None else f"{name} ({geometry.kind})"
 

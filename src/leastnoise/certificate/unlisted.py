@@ -102,8 +102,8 @@ class ThresholdCertificate(TableCertificate):
     def chance_alone(self) -> arb:
         """An upper bound on the probability of publishing the row of a group with a single unit.
 
-        The deciding number of such a row is `reach` plus noise. The upper end of the ball is the
-        bound.
+        The deciding number of such a row is at most `reach` plus noise. The upper end of the ball
+        is the bound.
         """
         at, below = self._chance_of_reaching(0), self.chance_below
         if not below:
@@ -340,7 +340,8 @@ class KeysCertificate(TableCertificate):
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
     """An upper bound on the δ at `epsilon` of publishing keys, if units are added or removed.
 
-    `chances` are the probabilities for 1, 2, … units, as multiples of 2^−52, the last of them 1.
+    `chances` are the probabilities for 1, 2, … units, as multiples of 2^−52, the last of them 1. A
+    unit has at most `groups` keys, and losses are rounded up to multiples of 2^−`bits`.
     """
     if groups == 1:
         return bound_basic(chances, 1, epsilon)
@@ -359,9 +360,10 @@ def bound_basic(chances: Sequence[int], groups: int, epsilon: Fraction) -> float
 
 
 def _both_directions(chances: Sequence[int]) -> set[frozenset[Pair]]:
-    """The pairs of probabilities with and without one unit, and the same pairs reversed.
+    """The pairs of probabilities to compose if a unit is removed, and the pairs if one is added.
 
-    The first set is for a unit that is removed, the second for a unit that is added.
+    For a removed unit, a pair has the probabilities of publishing a key with this unit and without
+    it. For an added unit, the two change places.
     """
     steps = list(pairwise((0, *chances)))
     return {_distinct_pairs((more, less) for less, more in steps), _distinct_pairs(steps)}
@@ -387,9 +389,9 @@ def _outcomes(pair: Pair) -> Iterator[Pair]:
 def _delta_of_one_key(pairs: Iterable[Pair], epsilon: Fraction) -> float:
     """An upper bound on the δ at `epsilon` of one key, the largest over `pairs`.
 
-    A pair has the probabilities of publishing the key with and without a unit. Let p and q be the
-    probabilities of an outcome, published or not. Then δ is the sum of max(0, p − e^ε·q) over both
-    outcomes.
+    A pair has the probabilities of publishing the key on the two neighbouring inputs. Let p and q
+    be the probabilities of an outcome, published or not. Then δ is the sum of max(0, p − e^ε·q)
+    over both outcomes.
     """
     with precision(PLAIN_BITS):
         factor = ball(epsilon).exp()

@@ -184,10 +184,10 @@ def _function(target: str) -> Callable[..., Any]:
 
 
 def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the audited function: any exception becomes an InvalidInput without its message.
+    """Wrap the audited function: its exceptions become InvalidInput, without their messages.
 
-    The message could quote data. SystemExit is replaced, too, since its exit code would look like a
-    result of the audit.
+    A message could quote data. SystemExit is replaced, too, since its exit code would look like a
+    result of the audit. Only KeyboardInterrupt is passed on.
     """
 
     @functools.wraps(draw)

@@ -83,7 +83,7 @@ def command(
 
 
 def _show(candidate: Candidate, record: dict[str, Any]) -> None:
-    """Print the noise as text: its size first, then its parameters, then the proof."""
+    """Print the noise as text: its size first, then its parameters and errors, then the proof."""
     from leastnoise.selection.comparison import error_text
 
     epsilon, delta, count = record["epsilon"], record["delta"], record["compositions"]
@@ -119,13 +119,13 @@ def _half_widths(candidate: Candidate) -> NDArray[np.float64] | None:
 
 
 def _spread(values: NDArray[np.float64]) -> str:
-    """Format one number if all coordinates agree, else the smallest and the largest."""
+    """Format the values with four digits: one number if all agree, else the range."""
     low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 
 
 def _parameter(name: str, value: Any) -> tuple[str, str]:
-    """A name and a text: a number with 12 digits, a list's length, or "body" and its kind."""
+    """A parameter's name and value as text; only the length of a list, and the kind of a body."""
     if isinstance(value, dict):
         return "body", str(value.get("kind", name))
     if isinstance(value, list):
@@ -254,7 +254,7 @@ def compose(
 
 
 def _read(text: str) -> tuple[Mechanism, int]:
-    """Read the mechanism that FILE=COUNT names, and its number of releases."""
+    """Read the mechanism that FILE or FILE=COUNT names, and its number of releases."""
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.mechanism.mechanism import Mechanism
 

@@ -117,7 +117,10 @@ def option(  # noqa: PLR0917 (a table of options has such rows)
 
 
 def options_of(panel: str, *rows: tuple[Any, ...]) -> Callable[[Declared], Declared]:
-    """Declare options under one heading of the help; a row is (name, kind, help, default)."""
+    """Declare options under one heading of the help.
+
+    A row is (name, kind, help) or (name, kind, help, default), as in `option`.
+    """
     return declare_all(*(option(panel, *row) for row in rows))
 
 
@@ -131,7 +134,7 @@ def declare_all(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declare
 def argument(
     name: str, kind: OptionType, text: str, default: object = REQUIRED
 ) -> Callable[[Declared], Declared]:
-    """Declare a positional argument of a command; with the default MANY it takes several values."""
+    """Declare a positional argument of a command; with the default MANY it takes one or more."""
     more: dict[str, Any] = {"required": default is REQUIRED or default is MANY}
     more |= {"nargs": -1} if default is MANY else {}
     more |= {} if more["required"] else {"default": default}
@@ -176,7 +179,10 @@ class Command(click.Command):
                 formatter.write_dl(rows, col_max=_MOST_NAME)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise InvalidArgument for a repeated option; the parser would use the last value."""
+        """Parse `args`. Raises InvalidArgument if an option that takes one value is repeated.
+
+        Click would use the last value.
+        """
         if not ctx.resilient_parsing:  # set during shell completion
             self._refuse_repetition(args)
         try:
@@ -185,7 +191,7 @@ class Command(click.Command):
             raise _suggest_option(error, self.get_params(ctx)) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error about one of its options uses the option's written name."""
+        """Run the command; an InvalidArgument about one of its options names the option."""
         from leastnoise.errors import InvalidArgument
 
         try:
@@ -229,7 +235,10 @@ class CommandGroup(Command, click.Group):
 
 
 def complaint(error: click.UsageError) -> str:
-    """The text of a usage error with a hint at --help; the help itself if no command was given."""
+    """The text for a usage error, with a hint at --help if the command is known.
+
+    If no command was given, the text is the help itself.
+    """
     text = error.format_message()
     if error.ctx is not None and text == error.ctx.get_help():
         return text
@@ -240,7 +249,7 @@ def complaint(error: click.UsageError) -> str:
 def _suggest_option(
     error: click.NoSuchOption, params: Sequence[click.Parameter]
 ) -> click.UsageError:
-    """The error about an unknown option; it suggests an option with a similar name."""
+    """The error about an unknown option; it suggests an option with a similar name, if any."""
     known = {
         name.lstrip("-"): name
         for param in params
@@ -256,6 +265,6 @@ def _suggest_option(
 
 
 def _keep_unbroken(text: str) -> str:
-    """Replace hyphens, and the blank before a default, by characters at which help can't break."""
+    """Replace hyphens, and the blank in "[default: VALUE]", so that help doesn't break there."""
     text, default, value = text.replace("-", _HYPHEN).partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text

@@ -169,7 +169,7 @@ class _PlotRequest:
     """A request for figures in `target`, a file or the terminal.
 
     Figures for one number compare noise at several ε. Figures for a vector compare noise in several
-    dimensions, all at least `least`.
+    dimensions, none below `least`: the option --max-nonzero, or 1.
     """
 
     target: str
@@ -191,8 +191,8 @@ class _PlotRequest:
         """Check the request for --plot, before anything is computed.
 
         Raises InvalidArgument for a vector with --integer or --alpha, for --json with figures in
-        the terminal, for more than a million dimensions, and for an unknown file type. Raises
-        InvalidInput if a library or the file's folder is missing.
+        the terminal, for more than a million dimensions, and for an unknown file type. Also raises
+        it for malformed options. Raises InvalidInput if a library or the file's folder is missing.
         """
         from leastnoise.errors import InvalidArgument
         from leastnoise.guarantees.exact import exact
@@ -215,7 +215,7 @@ class _PlotRequest:
         """Compute the figures.
 
         `here` is the comparison that the user asked for; `at(ε, dimension)` computes the others.
-        Raises Refused if the reference noise is missing.
+        Raises Refused if the noise that others are compared with can't serve.
         """
         with terminal.stages(silent=self.silent) as stage:
             if self.dimension == 1:

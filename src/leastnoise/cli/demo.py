@@ -140,7 +140,10 @@ def command(*, directory: Path, table: Path | None) -> None:
 
 
 def _copy(target: Path) -> None:
-    """Copy the table. Raises InvalidInput if the file exists, or can't be written."""
+    """Copy the demo's table to `target`.
+
+    Raises InvalidInput if that file exists or can't be written, or if the table isn't installed.
+    """
     from leastnoise._files import try_file, write_file
     from leastnoise.errors import InvalidInput
 
@@ -171,7 +174,7 @@ def find_table() -> Path:
 
 
 def _means_of_plan_11(source: Path) -> dict[str, float]:
-    """The mean of visits without and with bounds; for public data only."""
+    """The means of visits in plan 11, without and with bounds; for public data only."""
     import duckdb
 
     sql = "SELECT avg(mdvis), avg(least(mdvis, 20)) FROM read_csv($source) WHERE plan = 11"

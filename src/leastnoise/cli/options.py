@@ -50,7 +50,7 @@ FAMILY = OptionType("NAME", complete=_families)
 def _gather(
     name: str, make: Callable[..., Any], *declared: Callable[[Any], Any]
 ) -> Callable[[Declared], Declared]:
-    """Declare options whose values a command receives together, in its argument `name`."""
+    """Declare options whose values `make` combines into one argument `name` of the command."""
     parameters = inspect.signature(make).parameters
 
     def declare(command: Declared) -> Declared:
@@ -87,7 +87,10 @@ class QueryOptions:
         return self.declared().coordinates or self.dimension
 
     def declared(self) -> Sensitivity:
-        """The declared sensitivity. Raises InvalidArgument if options contradict each other."""
+        """The declared sensitivity.
+
+        Raises InvalidArgument if options contradict each other, or for a malformed value.
+        """
         from leastnoise.guarantees.sensitivity import sensitivity_of_kind
         from leastnoise.guarantees.structured import CountingQueries, Linf
 
@@ -157,8 +160,8 @@ def _by_family(modes: int | None, alpha: str | None, p: str | None) -> dict[str,
 def split_count(text: str, *, expected: str) -> tuple[str, int]:
     """Split NAME=COUNT into the name and the count, 1 if left out.
 
-    Raises InvalidArgument unless the count is a whole number in ASCII digits: int() would also
-    accept other digits, and raises another error for thousands of digits.
+    Raises InvalidArgument unless the count consists of at most `MOST_DIGITS` ASCII digits: int()
+    would also accept other digits, and raises another error for thousands of digits.
     """
     from leastnoise.errors import InvalidArgument, show_value
 

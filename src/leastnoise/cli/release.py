@@ -142,7 +142,7 @@ def describe_ledger(release: Release, planned: Plan) -> str:
 def _confirm(release: Release, *, silent: bool) -> None:
     """Ask at a terminal to confirm a weak guarantee. Raises Refused unless the user agrees.
 
-    A script is never asked; it needs --yes.
+    Without a terminal, or with --json (`silent`), nobody is asked, and a weak guarantee is refused.
     """
     from leastnoise.errors import Refused
     from leastnoise.tables.plan import summary
@@ -295,7 +295,8 @@ def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) 
 def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval, list[str]]:
     """Verify a certificate, release or series.
 
-    Return the proved interval of δ, and sentences on all checks.
+    Return the proved interval of δ (of a series, for its last release), and sentences on all
+    checks.
     """
     from leastnoise.certificate.plan import read_certificate
     from leastnoise.errors import InvalidArgument, SourceError
@@ -335,7 +336,10 @@ def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
 
 
 def path_of_page(folder: Path) -> Path:
-    """The path of the page about `folder`. Raises InvalidInput if it exists or can't be written."""
+    """The path of the page about `folder`.
+
+    Raises InvalidInput if a file exists at that path, or no file can be written there.
+    """
     folder = folder.absolute()
     return _check_new(folder.with_name(f"{folder.name}-report.html"))
 
@@ -343,7 +347,7 @@ def path_of_page(folder: Path) -> Path:
 def write_page(
     folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False
 ) -> None:
-    """Write the page about a release atomically."""
+    """Verify a release, and write the page about it atomically."""
     from leastnoise._files import write_file
     from leastnoise.report import page
 
@@ -395,7 +399,7 @@ def difference(*, before: Path, after: Path, as_json: bool) -> None:
 
 
 def _record(result: ReleaseDifference) -> dict[str, Any]:
-    """The difference as JSON values; null stands for a missing bound."""
+    """The difference as JSON values; null stands for a missing or infinite number."""
     tables = [
         {
             "name": name,

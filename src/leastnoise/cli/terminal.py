@@ -1,11 +1,11 @@
 """Output for a terminal: sentences and tables on stdout, and a command's progress on stderr.
 
-Texts fit the width of the terminal, and no word is broken. A table that is too wide first gets
-narrower gaps, then wraps at blanks, and finally becomes one block per row, with one line per
-column. Numbers, and intervals such as "1.5 to 2.5", stay on one line.
+Texts are wrapped to the width of the terminal, and no word is broken. A table that is too wide
+first gets narrower gaps, then wraps at blanks. If it is still too wide, it becomes one block per
+row. In a table, numbers and intervals such as "1.5 to 2.5" stay on one line.
 
-Progress is shown after one second, and only if a person watches: files, pipes and --json contain
-none of it. A stage is a fixed sentence or names public numbers, never data.
+Progress is shown after one second, and only if a person watches. A stage is a fixed sentence or
+names public numbers, never data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Row = tuple[str, ...]
 
 
 def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
-    """Write `text` on stdout or stderr. Commands write everything except tables by this function.
+    """Write `text` on stdout, or on stderr with `err`.
 
     With `lines`, line ends in the text are kept; see `_words.plain`.
     """
@@ -111,7 +111,10 @@ def _draw(
 
 
 def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[int] | None:
-    """The width of each column; None if the table needs more than `room` without broken words."""
+    """The width of each column; None if the columns don't fit into `room` together.
+
+    With `wrap`, cells may be wrapped between words.
+    """
     from rich.cells import cell_len
 
     columns = list(zip(names, *cells, strict=True))

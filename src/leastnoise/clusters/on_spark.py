@@ -50,7 +50,8 @@ def check(vector: Any, dimension: int) -> None:
 def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
     """Write the noisy vector to `folder`, and return a frame that reads it.
 
-    See `release_vector`. Raises SourceError if Spark read the vector twice with different results.
+    See `release_vector`. Raises SourceError if Spark fails, or if it read the vector twice with
+    different results.
     """
     vector = vector.selectExpr("cast(position as bigint)", "cast(value as double)")
     # With the first algorithm no file is visible before the whole job has succeeded.

@@ -18,8 +18,9 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
 
     The noise is exactly the noise of `Mechanism.release`. It is drawn once, on the machines that
     store the parts, from the entropy of each machine's own system. All later reads of the folder
-    give the same numbers. All coordinates of l2 noise share one random radius. It is sent to the
-    workers with their tasks, and is as secret as the values. Every call spends the budget again.
+    give the same numbers. A random number that coordinates share, such as the radius of l2 noise,
+    is sent to the workers with their tasks. It is as secret as the values. Every call spends the
+    budget again.
 
     Args:
         mechanism: A mechanism with gaussian, l2 or laplace noise, or on dask generalized-gamma,
@@ -32,10 +33,10 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
         A dask array over the folder's .npy files, or a Spark frame over its Parquet files.
 
     Raises:
-        InvalidArgument: `vector` has another type or shape.
+        InvalidArgument: `vector` has another type or shape, or `folder` is no path.
         NotApplicable: The noise isn't supported, or it has a geometry.
-        SourceError: The folder exists or can't be written to; or positions are missing or
-            duplicate, which is found before anything is written.
+        SourceError: The folder exists or can't be written to, or a worker fails. Or positions are
+            missing or duplicate, which is found before anything is written.
 
     Examples:
         >>> import dask.array  # doctest: +SKIP

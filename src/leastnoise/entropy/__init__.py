@@ -4,7 +4,7 @@
 |---|---|---|
 | `Entropy` | | the bit string; `source.py` is the only door to randomness |
 | `LazyReal` | U, Z, G | a random real, enclosed ever more tightly as its bits are drawn |
-| `InverseSurvival` | Q | P(|X| > Q(u)) = u; in balls, and in floats with a proved error |
+| `InverseSurvival` | Q | a magnitude is Q(U); in balls, and in floats with a proved error |
 | `Sampler`, `Block` | x = X/g | a draw in grid units: float estimates, a proved error, balls |
 
 Promised: if the bits are fair, the released number has exactly the law of the ideal noise, rounded

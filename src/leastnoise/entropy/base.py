@@ -1,8 +1,9 @@
 """Interfaces: draws of noise that can be rounded exactly, and magnitudes drawn by inversion.
 
 Notation: X is a coordinate of the ideal noise, g the grid to which it is rounded, and x = X/g. Q is
-the inverse of the survival function of |X|: P(|X| > Q(u)) = u. A uniform u has the first 63 bits w
-(its word), so u = (w + V)/2^63 with V in (0, 1) from the later bits.
+the inverse of the survival function of a magnitude, such as |X| or |x|: it exceeds Q(u) with
+probability u. A uniform u has the first 63 bits w (its word), so u = (w + V)/2^63 with V in (0, 1)
+from the later bits.
 """
 
 from __future__ import annotations
@@ -80,9 +81,10 @@ class Lookup:
 
 
 class InverseSurvival(ABC):
-    """A magnitude drawn by inversion: |X| = Q(U) for a uniform U.
+    """A magnitude drawn by inversion: Q(U) for a uniform U.
 
-    Q is a decreasing function from (0, 1] to [0, ∞), the inverse of the survival function of |X|.
+    Q never increases. It maps (0, 1] to [0, ∞), and is the inverse of the magnitude's survival
+    function.
 
     Source:
         theory/release.md §1.
@@ -90,7 +92,7 @@ class InverseSurvival(ABC):
 
     @abstractmethod
     def enclose(self, u: arb) -> arb:
-        """Enclose Q(u) in a ball, or in NaN if `u` is too wide.
+        """Enclose Q(u) in a ball; NaN if `u` is too wide.
 
         Args:
             u: A ball within (0, 1].
@@ -107,7 +109,7 @@ class InverseSurvival(ABC):
             words: The first 63 bits w of each uniform, shape (n,).
 
         Returns:
-            The values with a proved error; None if no word has a value.
+            The values with a proved error; None if no floats are available (yet).
         """
 
 

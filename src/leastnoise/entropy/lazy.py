@@ -125,8 +125,8 @@ def word_magnitude(
 class CachedReal(LazyReal):
     """A lazy real that caches its enclosures, one for each number of bits.
 
-    An enclosure has the working precision of the first call with its number of bits. Many
-    coordinates can share it, such as a common factor.
+    An enclosure has the working precision of the first call with its number of bits. The cache is
+    for a number that many coordinates share, such as a common factor.
     """
 
     def __init__(self, number: LazyReal) -> None:
@@ -168,10 +168,10 @@ class LazyGamma(LazyReal):
     """The law Gamma(shape, 1) for shape >= 1 by Marsaglia & Tsang (2000), exactly.
 
     Let c = shape − 1/3 and V = (1 + X/(3√c))³ for a normal X. X and a uniform U are accepted if V >
-    0 and ln U < X²/2 + c − cV + c ln V. Then cV has the density ∝ x^(shape−1) e^(−x) exactly, since
-    the bound is their ratio of densities and is at most 1. Acceptance is decided in balls, and the
-    accepted cV is a function of X's bits only, so it can be refined without end. At least 95 % of
-    the proposals are accepted.
+    0 and ln U < X²/2 + c − cV + c ln V. Then cV has the density ∝ x^(shape−1) e^(−x) exactly. For
+    the right side is ln of the ratio of that law's density to the proposal's, up to a constant, and
+    is at most 0. Acceptance is decided in balls, and the accepted cV is a function of X's bits
+    only, so it can be refined without end. At least 95 % of the proposals are accepted.
     """
 
     def __init__(self, entropy: Entropy, *, shape: Fraction) -> None:

@@ -13,7 +13,7 @@ with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
 decide the piece, or integers if they are certainly right; u is an S_j with probability 0.
 
 A `RescaledPart` is a part of Q that comes from another law. The parts are listed from the tail
-inward, each for bottom < u < top, where |X| = factor·T(v),
+inward, each for bottom < u < top, where Q(u) = factor·T(v),
 
     v = low + slope·(u − bottom),
 
@@ -92,8 +92,8 @@ def finite_pieces(
 class Survival:
     """The function j ↦ S_j, computed from enclosures of the pieces' masses.
 
-    The masses are summed once for each precision. `masses()` may be multiples of the probabilities;
-    all have to be positive.
+    `masses()` encloses the probabilities of the pieces, times any common factor, at the current
+    precision; all have to be positive. They are summed once for each precision.
     """
 
     def __init__(self, masses: Callable[[], Sequence[arb]]) -> None:
@@ -227,8 +227,8 @@ class RescaledPart:
     """One part of Q, a rescaled part of the function T = `quantile`.
 
     `constants()` encloses the constants of the notation at the current precision. |T′(v)| <= 1.3/v
-    has to hold. It does for both laws: v|T′| is 1 for the exponential law. For the normal law it is
-    the ratio of the tail to the density, at most √(π/2) (Mills).
+    has to hold. It does for the exponential law, where v|T′| is 1, and for the half-normal law,
+    where it is the ratio of the tail to the density, at most √(π/2) (Mills).
     """
 
     quantile: SmoothQuantile

@@ -2,7 +2,8 @@
 
 Also samplers of numbers that are drawn as lazy reals one by one, where balls decide every rounding.
 
-Notation: X_i, g and Q as in entropy/base.py, S > 0 the common factor, U_i uniforms.
+Notation: X_i and g as in entropy/base.py, S > 0 the common factor, U_i uniforms. Q is the inverse
+of the survival function of |X_i|/(gS).
 """
 
 from __future__ import annotations
@@ -250,10 +251,11 @@ class LazySampler(Sampler):
 
 
 def choose(entropy: Entropy, cumulative: Callable[[], Sequence[arb]]) -> int:
-    """Draw an index j that is at most i with probability cumulative()[i]; the last one is 1.
+    """Draw an index j that is at most i with probability cumulative()[i].
 
-    `cumulative` encloses the probabilities at the current precision; it is called again, at a
-    higher precision, until a uniform lies certainly between two of them (theory/release.md §2).
+    `cumulative` encloses these probabilities at the current precision; the last of them is 1. It is
+    called again, at a higher precision, until a uniform lies certainly between two of them
+    (theory/release.md §2).
     """
     uniform = LazyUniform(entropy)
 

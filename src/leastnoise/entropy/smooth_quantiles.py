@@ -3,10 +3,10 @@
 Notation: Q, u, w and V as in entropy/base.py; Q̂ is the table's float near Q(u). In
 theory/release.md §1, u is called 2p and Q is |z|.
 
-The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor polynomial
-of degree 6 about the middle. tests/entropy/test_quantiles.py proves in balls, over all 2,176 cells,
-that the float result is within ETA of Q(u). Balls serve the other words (u < 2^-17, and the 512
-words that round up to 2^63).
+The 17 binades of w from 2^46 are cut into 128 cells each; in each cell, the table replaces
+Q(w/2^63) by its Taylor polynomial of degree 6 about the middle. tests/entropy/test_quantiles.py
+proves in balls, over all 2,176 cells, that the float result is within ETA of Q(u). Balls serve the
+other words (u < 2^-17, and the 512 words that round up to 2^63).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SmoothQuantile(InverseSurvival):
         return self.function(u)
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """Look up 63-bit words, shape (n,), in the table: |Q̂ − Q(u)| <= ETA."""
+        """Look up 63-bit words, shape (n,), in the table: |Q̂ − Q(u)| <= ETA unless `beyond`."""
         return look_up_floats(self, words.view(np.int64).astype(np.float64))
 
 
@@ -63,7 +63,7 @@ def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
     """Look up words given as floats w, not necessarily whole: |Q̂ − Q(w/2^63)| <= ETA.
 
     The Taylor polynomial of each cell is evaluated by Horner's rule. Words outside [2^46, 2^63) are
-    `beyond`. The array `w` is overwritten.
+    `beyond`, without a value. The array `w` is overwritten.
     """
     raw = w.view(np.int64)
     cell = raw >> _CELL_SHIFT

@@ -66,8 +66,8 @@ class SystemEntropy(Entropy):
     """Fair bits, keyed by the operating system; the source of every release.
 
     It is safe to share between threads. A forked child never repeats its parent's bits: it gets a
-    new key (and a new lock, as another thread may have held the old one). Every 2^26 blocks a new
-    key is used. Its security rests on os.urandom and on AES-256; it does not protect bits that were
+    new key (and a new lock, as another thread may have held the old one). A key makes at most 2^26
+    blocks. Its security rests on os.urandom and on AES-256; it does not protect bits that were
     already read.
     """
 

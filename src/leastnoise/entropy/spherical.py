@@ -91,11 +91,11 @@ class SphericalSampler(Sampler):
     def draw(self, count: int) -> Block:
         """The next `count` coordinates; see `Sampler.draw`.
 
-        Proof of `error`. For a pair let S = R√(1−B), s = fl(S), D >= 2^-40 its spacing and D̂ the
-        64-bit difference of its ends. |D̂ − D| <= 2^-64 + 2^-53 D̂, so |fl(√D̂) − √D| <= 2^-43.9 +
-        2^-52 √D̂. For ρ = S√D with the float ρ̂, |ρ̂ − ρ| <= s·2^-43.8 + 2^-49 ρ̂. Let c be the
-        cosine or sine, and ĉ its float: |ĉ − c| <= η, |c| <= 1. Then |fl(ρ̂ĉ) − ρc| <= ρ̂(η +
-        2^-52) + |ρ̂ − ρ|.
+        Proof of `error`. For a pair let S = R√(1−B), or R for an even d, s = fl(S), D >= 2^-40 its
+        spacing and D̂ the 64-bit difference of its ends. |D̂ − D| <= 2^-64 + 2^-53 D̂, so |fl(√D̂) −
+        √D| <= 2^-43.9 + 2^-52 √D̂. For ρ = S√D with the float ρ̂, |ρ̂ − ρ| <= s·2^-43.8 + 2^-49
+        ρ̂. Let c be the cosine or sine, and ĉ its float: |ĉ − c| <= η, |c| <= 1. Then |fl(ρ̂ĉ) −
+        ρc| <= ρ̂(η + 2^-52) + |ρ̂ − ρ|.
         """
         start, stop = self._next, self._next + count
         self._next = stop
@@ -198,8 +198,8 @@ class DirectionSampler(Sampler):
     """Draws of `radius`·Z/‖Z‖ in R^dimension; the radius is a lazy real >= 0, in units of the grid.
 
     A coordinate is one 64-bit word, as in `ScaledSampler`, and its rounding is decided in the same
-    way. Floats decide it unless it is too close, as about one in 60,000 is. The first such
-    coordinate costs an enclosure of all of Z, about 10 µs per coordinate.
+    way. Floats decide it unless it is too close to call, as for about one coordinate in 60,000. The
+    first such coordinate costs an enclosure of all of Z, about 10 µs per coordinate.
 
     >>> from fractions import Fraction
     >>> from leastnoise.entropy.source import InsecureSeededEntropy

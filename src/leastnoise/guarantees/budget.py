@@ -93,8 +93,8 @@ class Budget:
             The smaller budget.
 
         Raises:
-            InvalidArgument: The fraction is not in (0, 1], or the result has a positive part below
-                1e-300.
+            InvalidArgument: The fraction is malformed or not in (0, 1], or a part of the result is
+                out of range, such as 0 < delta < 1e-300.
 
         """
         part = exact(fraction, name="fraction")
@@ -108,7 +108,7 @@ class Budget:
 def samples_hide_all(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> bool:
     """True if publishing all samples without noise meets the budget; decided exactly.
 
-    That is so if δ >= 1 − (1 − γ)^k, with γ the sampling rate and k = `compositions`. The
+    That is so exactly if δ >= 1 − (1 − γ)^k, with γ the sampling rate and k = `compositions`. The
     right-hand side is the probability that a record is in any of the k Poisson samples.
     """
     absent, complement = 1 - sampling_rate, 1 - budget.delta
@@ -144,13 +144,14 @@ def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1
 
 
 def amplify(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> Budget:
-    """The budget for a release without sampling, if on a Poisson sample it has to meet `budget`.
+    """The budget that a release of all rows must meet, to meet `budget` on a Poisson sample.
 
     With the ε and δ of `budget` and γ = `sampling_rate`, the result's ε is log(1 + (e^ε − 1)/γ),
     rounded down, and its δ is δ/γ (theory/accounting.md §4). This amplification is for a record
-    that is removed; for an added record the loss is smaller. If δ >= γ, one sample needs no noise,
-    but `compositions` samples may need some: their search starts at δ = γ/2. Raises Refused if all
-    samples together need no noise.
+    that is removed; for an added record the loss is smaller.
+
+    If δ >= γ, one sample needs no noise, but `compositions` samples may need some. Their search
+    starts with the result for δ = γ/2. Raises Refused if all samples together need no noise.
     """
     check_rate(budget, sampling_rate, compositions=compositions)
     delta = budget.delta if budget.delta < sampling_rate else sampling_rate / 2

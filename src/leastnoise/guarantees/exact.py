@@ -125,11 +125,11 @@ _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 def exact(value: Exact, *, name: str) -> Fraction:
     """Read `value` as the Fraction that it spells.
 
-    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio, also for
-    surrounding blanks. It raises for inf and NaN, and for sizes outside [1e-300, 1e300] except 0.
-    It raises for fractions whose numerator or denominator has more than 2000 bits. It raises for
-    everything that is no number: bools, complex numbers, arrays. `numpy.longdouble` is refused too,
-    since it differs between machines.
+    Raises InvalidArgument, which names `name`, if the value is refused. Text must be a decimal or a
+    ratio, without blanks around it, of at most 1,300 characters. Infinities, NaN, and sizes outside
+    [1e-300, 1e300] except 0 are refused, and numerators or denominators of more than 2000 bits. So
+    are bools, complex numbers and arrays, and `numpy.longdouble`, since it differs between
+    machines.
 
     >>> exact("1e-5", name="delta")
     Fraction(1, 100000)
@@ -225,7 +225,9 @@ def _text_of(value: object) -> str | None:
 
 
 def decimal_text(number: Fraction) -> str:
-    """A short text that `exact` reads back as `number`: a decimal if a finite one exists.
+    """A short text that `exact` reads back as `number`.
+
+    It is a decimal, or a ratio if no finite decimal exists that is short enough for `exact`.
 
     >>> [decimal_text(Fraction(text)) for text in ("0.00001", "5/2", "1/3")]
     ['1e-5', '2.5', '1/3']
@@ -240,7 +242,9 @@ def decimal_text(number: Fraction) -> str:
     stripped = digits.rstrip("0") or "0"
     scientific = f"{stripped}e{len(digits) - len(stripped) - places}"
     sign = "-" if number < 0 else ""
-    return sign + (scientific if len(plain) > 6 and len(scientific) < len(plain) else plain)
+    text = sign + (scientific if len(plain) > 6 and len(scientific) < len(plain) else plain)
+    # a dyadic fraction may have a long decimal: one digit for each bit of the denominator
+    return text if len(text) <= _MAX_CHARACTERS else f"{number.numerator}/{number.denominator}"
 
 
 def _valuation(denominator: int) -> tuple[int, int, int]:

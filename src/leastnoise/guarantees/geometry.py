@@ -42,7 +42,10 @@ _MOST_ROWS = 200  # largest number of rows of a Matrix, whose inverse and produc
 
 
 class Geometry(ABC):
-    """A map between a query of `dimension` coordinates and noise of `noise_dimension`."""
+    """A map between a query of `dimension` numbers and noise X of `noise_dimension` numbers.
+
+    The two dimensions are equal, except for `CellGeometry`.
+    """
 
     kind: ClassVar[str]
 
@@ -356,11 +359,11 @@ class Matrix(Geometry):
 @final
 @record()
 class CellGeometry(Geometry):
-    """Independent noise in each of `count` cells with one number; one person moves l0 cells.
+    """Independent noise in each of `count` cells of one number; one person moves at most l0 cells.
 
-    Cells that do not move reveal nothing about the person. The l0 cells that move are a composition
-    of l0 releases. For symmetric and unimodal noise the worst case is that each of them moves by
-    the whole bound (theory/noise.md §9).
+    l0 comes from the sensitivity, an `Linf`. Cells that do not move reveal nothing about the
+    person. The l0 cells that move are a composition of l0 releases. For symmetric and unimodal
+    noise the worst case is that each of them moves by the whole bound (theory/noise.md §9).
     """
 
     kind: ClassVar[str] = "cells"
@@ -384,7 +387,7 @@ class CellGeometry(Geometry):
         return ShiftBounds.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
 
     def draws(self, sensitivity: Sensitivity) -> int:
-        """The number of cells that one person moves."""
+        """The largest number of cells that one person moves."""
         from leastnoise.guarantees.structured import Linf  # noqa: PLC0415 (most noise needs no geometry)
 
         return min(sensitivity.l0, self.count) if isinstance(sensitivity, Linf) else 1

@@ -55,9 +55,10 @@ class MoveShape(StrEnum):
 class Projections:
     """The moves of any j of the released numbers, for j from 1 to `largest`.
 
-    `numbers` is the count of released numbers, `bound` is b in the module's table, and `nonzero` is
-    k. The lower bound on noise averages over sets of j numbers. The moves have the same volume for
-    each of these sets, and each number is in equally many of the sets.
+    `numbers` is the count of released numbers, without record counts that follow sums. `bound` is b
+    in the module's table, and `nonzero` is k. The lower bound on noise averages over sets of j
+    numbers. The moves have the same volume for each of these sets, and each number is in equally
+    many of the sets.
     """
 
     shape: MoveShape
@@ -76,7 +77,7 @@ class Projections:
 
     @property
     def is_attained(self) -> bool:
-        """True if some noise attains the lower bound on noise for all numbers together."""
+        """True only if some noise is known to attain the lower bound for all numbers together."""
         return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
@@ -106,7 +107,7 @@ def unit_ball(dimension: int) -> arb:
 def projections_of(sensitivity: Sensitivity, *, dimension: int) -> Projections | None:
     """The projections of the shifts of `sensitivity`; None if their volumes aren't known.
 
-    None also for shifts by integers, whose volume is 0.
+    None also for shifts by integers, whose volume is 0, and if `dimension` isn't the sensitivity's.
     """
     known = _KNOWN.get(type(sensitivity))
     if known is None or sensitivity.coordinates not in {None, dimension}:

@@ -89,8 +89,9 @@ class Sensitivity(ABC):
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """The radius of the smallest `norm` ball of R^dimension that contains every shift.
 
-        The ball touches the set, so a guarantee at this radius is neither weaker nor stronger than
-        one for the set. An irrational radius is rounded up, by at most 2^−60 of its size.
+        An irrational radius is rounded up, by at most 2^−51 of its size. Up to this rounding the
+        ball touches the set, so a guarantee at this radius is neither weaker nor stronger than one
+        for the set.
 
         Args:
             norm: "l1", "l2" or "integer".
@@ -269,10 +270,7 @@ class L1(Sensitivity):
         return None if norm == "integer" else self.bound
 
     def _body(self, dimension: int) -> Body | None:
-        """The l1 ball, as cells of one number each; for one coordinate, the interval.
-
-        None if there are too many numbers.
-        """
+        """The l1 ball, as cells of one number each; for one coordinate, the interval."""
         from leastnoise.guarantees.hulls import moved_cells  # noqa: PLC0415 (most noise needs no body)
 
         return moved_cells(bound=self.bound, most=1, cells=dimension)
@@ -325,7 +323,10 @@ BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {
 
 
 def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
-    """The ball with this bound in the norm `kind`; raises InvalidArgument for an unknown name."""
+    """The ball with this bound in the norm `kind`.
+
+    Raises InvalidArgument for an unknown name or a malformed bound.
+    """
     return BALLS[_validate.one_of(kind, tuple(BALLS), name="norm")](bound)
 
 
@@ -365,7 +366,10 @@ class ShiftBounds:
 
     @classmethod
     def of_length(cls, square: Fraction) -> ShiftBounds:
-        """Bounds on shifts of length √square: the l2 balls just below and just above it."""
+        """Bounds on shifts of lengths up to √square: l2 balls of this radius, rounded to floats.
+
+        The radius of `inner` is rounded down, the radius of `outer` up.
+        """
         outer = float_at_least(root_above(square))
         inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
         return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))

@@ -124,8 +124,8 @@ class StrategyMatrix:
         """Add a weighted total of all cells, which is free for replace-one neighbours.
 
         The added row (t, …, t) doesn't change the differences a_i − a_j of columns. The weight t is
-        the largest multiple of 2^−24 up to 1 for which max ‖a_j‖ doesn't exceed max ‖a_i − a_j‖. If
-        no such t > 0 exists, returns the strategy itself.
+        the largest multiple of 2^−24 up to 1 for which the new max ‖a_j‖ doesn't exceed max ‖a_i −
+        a_j‖. If no such t > 0 exists, returns the strategy itself.
         """
         column, difference = self._longest_column(norm), self._longest_differences[norm]
         spare = max(difference - column, 0)

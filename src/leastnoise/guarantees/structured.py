@@ -8,8 +8,8 @@
 | `Vertices(points)` | the convex hull of ±points |
 | `Within(body)` | any body, such as the set to which each unit's vector is bounded |
 
-A quadratic form is convex, so it is largest at a corner of these sets. The geometries of
-`guarantees.geometry` use these corners, and everything is exact.
+A convex quadratic form is largest at a corner of such a set. The geometries of
+`guarantees.geometry` compute this largest value exactly.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Linf(Sensitivity):
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """The radius: √k·bound in l2, where k = min(l0, dimension) coordinates move.
 
-        In l1 it is known for k = 1 only. None if no radius is known.
+        In l1 it is known for k = 1 only. In the norm "integer" it is `bound`, for one coordinate
+        that is whole. None if no radius is known.
         """
         moved = min(self.l0, dimension)
         if norm == "integer":
@@ -102,10 +103,7 @@ class Linf(Sensitivity):
         return root_above(self.bound**2 * moved)
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull of cells for l0 = 1, a box for full l0, `AtMost` for l0 between.
-
-        None if the hull is too large for a body.
-        """
+        """The hull, as `moved_cells` builds it; None if it is too large for a body."""
         return moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
     def _rows(self, dimension: int) -> Rows | None:
@@ -227,7 +225,10 @@ class CountingQueries(Sensitivity):
         return added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """The hull of the vectors that one record adds; None for replaced records."""
+        """The hull of 0 and the vectors that one record adds.
+
+        None for replaced records, or if the hull is too large for a body.
+        """
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
         return additions(
@@ -330,10 +331,11 @@ class Groups(Sensitivity):
         return root_above(max(self._corners(square + 1, square)))
 
     def _body(self, dimension: int) -> Body | None:
-        """The hull of cells, one per group with its record count; None for replaced records.
+        """The hull: one cell per group, with its record count.
 
-        A replaced record leaves the number of records as it is, so those shifts lie in a hyperplane
-        and have no inner points.
+        None for replaced records, or if the hull is too large for a body. A replaced record leaves
+        the number of records as it is, so those shifts lie in a hyperplane and have no inner
+        points.
         """
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None

@@ -55,10 +55,11 @@ class LossLaw:
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
 ) -> tuple[LossLaw, LossLaw | None]:
-    """The laws for a removed and for an added record; the second is None if both are equal.
+    """The laws for a removed and for an added record; the second is None without sampling.
 
-    Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is too small
-    for losses of that size.
+    Without sampling both are equal. `points` is about the number of dots on either side of 0, 480
+    if None. Raises NotApplicable if the composition isn't proved, InvalidArgument if `interval` is
+    too small for losses of that size.
     """
     parts = composition.parts
     count = points or 480
@@ -82,7 +83,10 @@ def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
 
 
 def _delta_of_one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
-    """Enclose the δ of one release at the worst shift."""
+    """Enclose the δ of one release at the worst shift.
+
+    `removed` matters only for samples, as the record is removed or added.
+    """
 
     def profile(at: Fraction) -> arb:
         return prove_delta(part.noise, part.shifts.outer, at).enclosure
@@ -136,7 +140,7 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
-    """Losses that many outputs share: just above each of them, δ is far smaller."""
+    """Losses that many outputs may share: just above each of them, δ is far smaller."""
     # a sample's losses jump at the same points as those of the whole data
     whole = replace(parts[0], sampling_rate=Fraction(1))
     loss, count = find_frequent_loss(whole), min(parts[0].compositions, 32)

@@ -120,7 +120,8 @@ def to_pld(
     Raises:
         MissingExtra: dp-accounting isn't installed.
         NotApplicable: The composition isn't proved.
-        InvalidArgument: The interval isn't positive, or too small for losses of that size.
+        InvalidArgument: `interval` isn't in (0, 1], or is too small for losses of that size; or
+            `points` is out of range.
 
     Source:
         theory/accounting.md §1 B, E; Doroshenko et al. (2022).

@@ -3,7 +3,7 @@
 | API | symbol | meaning |
 |---|---|---|
 | `features` | d | columns, including the intercept's column of ones |
-| `rows` | n | number of rows; public, because updates are divided by it |
+| `rows` | n | number of rows, or a public approximation, by which updates are divided |
 | `rounds`, `updates` | T, P | rounds, and updates in each; there are T·P releases |
 | `squared_norm` | R² | the largest ‖x‖₂² of a row, including the intercept's 1 |
 | `step` | γ | size of every update |

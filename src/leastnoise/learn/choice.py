@@ -36,7 +36,10 @@ def read_noise(noise: Any) -> str:
 
 
 def read_parameters(family: str, given: Any) -> Parameters:
-    """Convert the noise's parameters exactly. Raises InvalidArgument for unknown ones."""
+    """Convert the noise's parameters exactly.
+
+    Raises InvalidArgument for unknown parameters, and for any if the family is "auto".
+    """
     if given is None:
         return ()
     if family == AUTO:

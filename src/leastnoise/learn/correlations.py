@@ -57,7 +57,7 @@ class MomentBox(NamedTuple):
 def find_intervals(
     published: NoisyMoments, certificate: Certificate, *, counted: bool
 ) -> tuple[Floats, Floats]:
-    """The ends of each correlation's interval, shape (d, d).
+    """The lower and the upper ends of the correlations' intervals, each of shape (d, d).
 
     Each interval contains the correlation without noise with probability 95 % or more, unless a
     variance without noise is 0.
@@ -95,7 +95,8 @@ def find_intervals(
 def find_largest(box: MomentBox) -> float:
     """The largest correlation in the `box`, rounded up; at most 1.
 
-    If a variance in the box may be 0, it is only the bound 1, or 0 if no covariance is above 0.
+    If a variance in the box may be 0, the result is only a bound: 1, or 0 if no covariance in the
+    box is above 0.
     """
     p = box.p[1]
     largest_c = max(p - a * b for a, b in product(box.a, box.b)) + _ROUNDING

@@ -111,7 +111,10 @@ class EmpiricalCovariance(PrivateModel):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """Means (d,) and covariances (d, d) of columns in [−1, 1], and their standard deviations."""
+    """Means (d,) and covariances (d, d) of columns in [−1, 1].
+
+    `mean_errors` and `errors` are the standard deviations of the noise in them.
+    """
 
     means: Floats
     covariance: Floats
@@ -123,8 +126,9 @@ def estimate(published: NoisyMoments) -> Estimate:
     """Estimate means and covariances of the columns from noisy moments with a constant.
 
     Eigenvalues are clipped to [0, d], the range for d columns in [−1, 1]. The result is the nearest
-    matrix in this range, which is never further from the true matrix. The standard deviations are
-    to first order: noise moves n·C by Q N Qᵀ, and by −C times the noise of n if n isn't public.
+    matrix in this range. It is never further from the true matrix than without clipping. The
+    standard deviations are to first order: noise moves n·C by Q N Qᵀ, and by −C times the noise of
+    n if n isn't public.
     """
     rows = max(published.rows, 1.0)
     means = np.clip(published.sums[0, 1:] / rows, -1.0, 1.0)

@@ -99,7 +99,8 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
 
     With `y_numeric` in `more`, labels become floats, too. `more` are keyword arguments for
     scikit-learn, which checks the data; it quotes texts and arrays, which are data, in its
-    messages. Raises TypeError for sparse data and for objects that aren't numbers, else ValueError.
+    messages. Raises TypeError for sparse data and for objects that aren't numbers, ValueError for
+    other malformed data.
     """
     try:
         return _as_floats(validate_data(model, X, *y, dtype=np.float64, **more), **more)

@@ -8,9 +8,9 @@ features with the target, and A = U diag(w) Uᵀ with eigenvalues w.
 Noise may leave A with meaningless or negative eigenvalues. The noise Q N Qᵀ in A has a norm of
 about 2√v, where v = ‖E[(Q N Qᵀ)²]‖ and E is the mean. (For Gaussian noise of equal variances, the
 expected norm is at most that.) Eigenvalues below 4√v are raised to 4√v. In these directions
-features vary too little. There coefficients are shrunk to 0, so that noise stays below a quarter of
-a feature's scale. Other eigenvalues are unchanged, so that well-determined coefficients have no
-bias.
+features vary too little. There coefficients are shrunk towards 0, so that noise stays below a
+quarter of a feature's scale. Other eigenvalues are unchanged, so that well-determined coefficients
+have no bias.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ class LinearRegression(RegressorMixin, PrivateModel):
     `certificate_` proves. In training, values outside the bounds are clipped without a warning,
     which would reveal something about the rows; `predict` clips nothing.
 
-    If noise hides the variation of the features in some direction, coefficients are shrunk to 0
-    along it, and a ConvergenceWarning gives the number of such directions. Like the standard errors
-    it is computed from released numbers.
+    If noise hides the variation of the features in some direction, coefficients are shrunk towards
+    0 along it, and a ConvergenceWarning gives the number of such directions. This number, like the
+    standard errors, is computed from released numbers.
 
     A person with k rows only has the privacy of k rows together. The features' names aren't
     protected, nor is anything else that is computed from the rows, such as a score on the training
@@ -193,7 +193,10 @@ class _Scales:
         return to_unit(np.clip(columns, self.low, self.high), *self._ends())
 
     def to_data(self) -> tuple[Floats, float]:
-        """Convert coefficients for columns in [−1, 1] to coefficients for the data."""
+        """A matrix that maps coefficients for columns in [−1, 1] to coefficients for the data.
+
+        The intercept comes first. The second result is the number to add to the mapped intercept.
+        """
         low, high = self._ends()
         middles, halves = (low + high) / 2, (high - low) / 2
         ratios = halves[-1] / halves[:-1]

@@ -55,21 +55,22 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         epsilon: As in `LinearRegression`.
         delta: Privacy budget δ. With None it is 1/n² for n rows, or n = `n_rows` with "add-remove".
         noise: Name of a noise family that composes. "auto" is the best of gaussian, l2 and k-norm
-            with vectors, and of gaussian and laplace with coordinates.
+            with vectors, and of gaussian and laplace with coordinates. For a single release, it is
+            the best of all families.
         noise_parameters: As in `LinearRegression`.
         neighbours: As in `LinearRegression`.
         ledger: As in `LinearRegression`.
         dataset: As in `LinearRegression`.
         unit: As in `LinearRegression`.
         updates: "vectors" releases all derivatives at once; public numbers determine the number and
-            size of accelerated steps, and a ridge that limits what noise hides. "coordinates" is
+            size of accelerated steps, and a ridge that keeps coefficients small. "coordinates" is
             private proximal coordinate descent (Mangold et al. 2022; Liu et al. 2026, App. D.7):
             `max_iter` rounds, each over a quarter of the coordinates in a new public permutation,
             often too few. "auto" is "vectors" for the noise "auto" and "gaussian". For other noise
             it is the updates with the smaller predicted loss.
         max_iter: Largest number of rounds with vectors (None: 1,000), or number of rounds with
             coordinates (None: 100). If the rounds are predicted to be too few, scikit-learn's
-            ConvergenceWarning is raised.
+            ConvergenceWarning is issued.
         alpha: Weight λ of the penalty λ‖h‖₁ on the mean loss, for coefficients h; the intercept is
             penalised too.
         fit_intercept: True for a model with an intercept.

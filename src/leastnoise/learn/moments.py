@@ -6,7 +6,7 @@ z = (1, x), or x without a constant. m is the length of z, and c = m − d is 1 
 
 The vector is the sum over rows of
 
-``` v = (1 where rows are counted, z_i z_k for i < k, 2x_j² − 1), ```
+    v = (1 if rows are counted, z_i z_k for i < k, 2x_j² − 1),
 
 whose numbers all lie in [−1, 1]. Products are exact, in units of 2^−40, and sums are of unbounded
 integers, so that statements about rows hold to the last bit.
@@ -14,12 +14,12 @@ integers, so that statements about rows hold to the last bit.
 If a row is added or removed, each number moves by at most 1. If a row is replaced, the number of
 rows is public, each number moves by at most 2, and all of them in l2 by at most Δ,
 
-``` Δ² = max(m², (m² + c + 7d)/2). ```
+    Δ² = max(m², (m² + c + 7d)/2).
 
 *Proof.* ‖zzᵀ − z'z'ᵀ‖² = ‖z‖⁴ + ‖z'‖⁴ − 2(z·z')² has products i < k twice, so that
 
-``` ‖v − v'‖² = ½‖zzᵀ − z'z'ᵀ‖² − ½‖s − t‖² + 4‖s − t‖² ≤ ½(c + Σs)² + ½(c + Σt)² + 7/2·‖s − t‖².
-```
+    ‖v − v'‖² = ½‖zzᵀ − z'z'ᵀ‖² − ½‖s − t‖² + 4‖s − t‖²
+              ≤ ½(c + Σs)² + ½(c + Σt)² + 7/2·‖s − t‖².
 
 The bound is convex in (s, t), so it is largest if all of these are 0 or 1. If s and t differ in k
 coordinates, the bound is at most ½(m² + (m − k)²) + 7k/2. The reason is that the other coordinates
@@ -164,7 +164,8 @@ class NoisyMoments:
     Attributes:
         rows: Number of rows; noisy unless it is public.
         sums: Σ zzᵀ + N, shape (m, m).
-        noise: Variances of the independent entries of N for i <= k, shape (m, m).
+        noise: Variances of the entries of N, shape (m, m), without the noise of the number of rows.
+            The entries for i <= k are uncorrelated.
         shared: The multiple of the noise of the number of rows that each diagonal entry contains,
             shape (m,).
         count_variance: Variance of the noise of the number of rows.

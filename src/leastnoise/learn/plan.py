@@ -16,8 +16,8 @@ moves the minimum there by σ/h. No coefficient is expected to contribute more t
 it is at most B = 8/R in size. Directions with h < σ/B aren't worth learning. L = R²/4 bounds the
 curvature of the loss. Nesterov's steps of 1/L, with a momentum for curvatures from λ = σ/B on,
 learn directions with h >> λ nearly without bias in T = 3√(L/λ) rounds, and leave the others near 0.
-Stopping then nearly minimises the worst loss over all h. If noise is larger than the typical
-curvature R²/4d, a ridge of dσ²/2 keeps coefficients small; λ and L include it.
+Stopping then nearly minimises the worst loss over all h. A ridge of dσ²/2 keeps coefficients small
+where noise is larger than the typical curvature R²/4d; λ and L include it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Problem:
 
     @property
     def factor(self) -> int:
-        """The sensitivity Δ of a sum of derivatives: the change by one row of a sum in [−1, 1]."""
+        """The sensitivity Δ of a sum of derivatives, one number in [−1, 1] from each row."""
         return 1 if self.neighbours == "add-remove" else 2
 
     @property
@@ -157,7 +157,7 @@ class TrainingPlan:
 
     @property
     def converged(self) -> bool:
-        """True if the loss due to too few rounds is at most the loss due to noise, or 0.001."""
+        """True if the predicted loss by too few rounds is at most the loss by noise, or 0.001."""
         tolerance = 1e-3  # in the mean loss; a smaller effect isn't worth a warning
         return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 
@@ -176,9 +176,9 @@ class TrainingPlan:
 def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     """Plan a training: its updates, rounds and noise, from public numbers.
 
-    With Gaussian noise, "vectors" has the smallest loss: its derivatives have R/√d <= 1 times the
-    noise of "coordinates", so that it learns directions of smaller curvature. `converged` of the
-    plan is True if the rounds suffice.
+    With Gaussian noise, "vectors" has the smaller predicted loss: its derivatives have R/√d <= 1
+    times the noise of "coordinates", so that it learns directions of smaller curvature. `converged`
+    of the plan is True if the rounds are predicted to suffice.
 
     Args:
         problem: The public numbers.
@@ -280,7 +280,7 @@ def _largest(problem: Problem, noise: float) -> float:
 
 
 def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
-    """The number of rounds T: enough to converge, within the limit.
+    """The number of rounds T: enough to converge, and at least 10, within the limit.
 
     With Gaussian noise, σ doesn't depend on T; with other noise and δ > 0 it hardly does. For δ = 0
     each release has ε/T, and σ ∝ √T.
@@ -345,9 +345,10 @@ def _least_noise(
     often_best: tuple[str, ...],
     count: int,
 ) -> Mechanism:
-    """The mechanism of the named family, or of the family with the least error.
+    """The mechanism of the named family; for "auto", of the family with the least error.
 
-    Raises Refused if no family can be used.
+    For a single release "auto" compares all families, else those in `often_best`. Raises Refused if
+    no family can be used.
     """
     budget = problem.budget
     if problem.noise == AUTO and count == 1:

@@ -51,6 +51,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises:
             ValueError: There isn't one pair low < high, or one for each feature. Or X has values
                 that aren't finite numbers: this error depends on the rows.
+            TypeError: X is sparse or holds objects other than numbers.
 
         """
         del y

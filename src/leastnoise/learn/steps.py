@@ -315,7 +315,8 @@ class StepAccountant:
             The noisy sum, shape (parameters,).
 
         Raises:
-            InvalidArgument: `gradients` isn't a matrix, or `norm` is out of range.
+            InvalidArgument: `gradients` isn't a matrix of numbers or has more than 2^32 rows, or
+                `norm` is out of range.
 
         """
         clipped = clip(gradients, norm)

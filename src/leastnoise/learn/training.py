@@ -2,12 +2,13 @@
 
 Notation: n rows have d features each. x_i is a row in [−1, 1]^d with entries x_ij, y_i = ±1 its
 label, and h the coefficients. The loss is 1/n Σ log(1 + exp(−y_i h·x_i)) + λ‖h‖₁, with the
-penalty's weight λ. Row i adds s_i x_i to n times the derivatives of the loss, with the slope s_i =
-−y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
+penalty's weight λ. Row i adds s_i x_i to n times the derivatives of the loss without its penalty,
+with the slope s_i = −y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
 
 Features are truncated to whole multiples of 2^−20, and so is each product s_i x_ij. So a product is
 never larger than x_ij in size, even if s_i is rounded. A row moves a sum by at most its own
-features, exactly, and all sums are exact (below 2^53).
+features, exactly, and all sums are exact (below 2^53). Arrays `whole` and `columns` hold features
+as integers in units of 2^−20.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ Noisy = Callable[[Floats], Floats]
 
 @_quietly
 def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats:
-    """Convert features to whole multiples of 2^−20, shape (n, d), in row-major order.
+    """Convert features to integers in units of 2^−20, as floats of shape (n, d).
 
-    Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly. Raises
-    InvalidArgument for too many rows.
+    Each feature is clipped to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, if it is given,
+    exactly. Raises InvalidArgument for too many rows.
     """
     if len(features) > MOST_ROWS:
         raise InvalidArgument(

@@ -74,9 +74,9 @@ class Account(Shown):
         neighbours: "add-remove" or "replace-one".
         budget: Limit on all charges together.
         rule: The filter: "sums", "zcdp", or None until the first charge chooses it.
-        spent: Cost of all charges, and of all plans whether used or not.
+        spent: Cost of all charges, and of all plans and series, whether used or not.
         charges: Number of charges, plans and series.
-        last: Cost of the last charge; None before the first.
+        last: Cost of the last charge, plan or series; None before the first.
 
     """
 
@@ -105,13 +105,13 @@ class Account(Shown):
 
     @property
     def remaining(self) -> Remaining:
-        """The unspent budget by the account's filter; all of it before the first charge."""
+        """The rest of the budget by the account's filter, or the whole budget without a filter."""
         return Remaining.of(self.budget, self.spent, self.rule)
 
     def more_like(self, release: Certified | Cost) -> int:
         """The number of further releases of the same cost that the ledger admits.
 
-        The account's filter decides; before the first charge, the filter that such a charge would
+        The account's filter decides; before a filter is chosen, the filter that such a charge would
         choose. A result above 0 was tried and fits. If it is below 10¹², one release more was tried
         and doesn't fit. It isn't checked that the release protects the account's unit, or that its
         proof holds.
@@ -142,7 +142,7 @@ class Account(Shown):
         """The filter for one more charge.
 
         Args:
-            cost: Cost of that charge; before the first charge it determines the filter.
+            cost: Cost of that charge; it determines the filter of an account without one.
 
         Returns:
             "sums" or "zcdp".
@@ -199,6 +199,7 @@ class Account(Shown):
             neighbours: "add-remove" or "replace-one".
 
         Raises:
+            InvalidArgument: `unit` or `neighbours` is no text.
             Refused: The release is about another unit or other neighbours.
 
         """
@@ -262,8 +263,8 @@ class Books:
 
     `plans` maps the entry number of each plan and series to its dataset. `series` maps the dataset
     and name of a series to its entry number. `uses` counts the uses of each release, by the entry
-    number and the release. `chains` has the `ReleaseChain` of each series with running totals, by
-    the entry number.
+    number of its plan or series and its own index or number. `chains` has the `ReleaseChain` of
+    each series with running totals, by the entry number of the series.
     """
 
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -302,7 +303,7 @@ class Books:
     def account(self, dataset: str | None) -> Account:
         """The account of `dataset`; with None, the only account.
 
-        Raises InvalidArgument if it is missing, and for None if there are several.
+        Raises InvalidArgument if it is missing, and for None unless there is exactly one.
         """
         if dataset is None and len(self.accounts) == 1:
             return next(iter(self.accounts.values()))

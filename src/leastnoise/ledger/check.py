@@ -1,4 +1,4 @@
-"""Prove a whole ledger again from its certificates; nothing in it is taken on trust."""
+"""Prove a whole ledger again from its certificates."""
 
 from __future__ import annotations
 
@@ -62,16 +62,17 @@ def check_ledger(
 
     Args:
         path: Path of the ledger.
-        progress: Function that is called with a text for each certificate that is being proved.
+        progress: Function that is called with a text for each charge, plan and series.
 
     Returns:
         The accounts of the ledger, all within their budgets.
 
     Raises:
         InvalidInput: The file is missing, damaged or not a ledger.
-        LedgerRejected: An entry was edited, its certificate doesn't hold, its cost isn't the cost
-            of its certificate, a plan or series was used more often than planned, or an account is
-            overdrawn. The message names the entry.
+        LedgerRejected: The ledger was edited, an entry's certificate doesn't hold, its cost isn't
+            the cost of its certificate, its filter isn't the account's, a plan or series was used
+            more often than planned, or an account is overdrawn.
+        Refused: Other processes lock the file for a minute.
 
     Source:
         theory/release.md §7.

@@ -6,11 +6,11 @@ Two filters are valid for such charges:
 - `zcdp`: Σδ' <= δ/2, and Σρ <= ρ*, the largest ρ whose conversion to (ε, δ/2) is proved (Whitehouse
   et al. 2023, the filter of approximate zCDP; a proof is in theory/release.md §7).
 
-The first charge chooses an account's filter for good (`choose_rule`). It would be wrong to continue
-as long as *either* filter accepts. An analyst could continue histories with a large loss under the
-filter that keeps a reserve, and all others under the filter that spends δ completely. Together
-these may fail with a probability above δ. For the same reason δ is split into fixed halves. A
-choice before the first output is harmless.
+An account's filter is chosen for good, when the account is opened or by the first charge
+(`choose_rule`). It would be wrong to continue as long as *either* filter accepts. An analyst could
+continue histories with a large loss under the filter that keeps a reserve, and all others under the
+filter that spends δ completely. Together these may fail with a probability above δ. For the same
+reason δ is split into fixed halves. A choice before the first output is harmless.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNIT_OF_RHO = Fraction(1, 10**30)
 class Cost:
     """The cost of one or more charges, as (epsilon, delta) and as leak-approximate rho-zCDP.
 
-    All four numbers are exact Fractions.
+    All four numbers are Fractions; ρ is rounded up.
 
     Attributes:
         epsilon: Sum of the privacy budgets ε.
@@ -63,11 +63,11 @@ class Cost:
     def of(cls, release: Certified) -> Self:
         """The cost of `release`, with all its compositions and all releases of its series.
 
-        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
-        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any (ε, δ) guarantee implies
-        δ-approximate ε²/2-zCDP: with probability 1 − δ the mechanism is no worse than randomized
-        response (theory/accounting.md §5). That is used for all other noise, for samples, and for
-        some noise whose ρ would exceed ε².
+        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, if
+        a unit shifts the query by at most Δ. It is ε₀²/2 for noise that is ε₀-private (Proposition
+        1.4). Any (ε, δ) guarantee implies δ-approximate ε²/2-zCDP: with probability 1 − δ the
+        mechanism is no worse than randomized response (theory/accounting.md §5). That is used for
+        all other noise, for samples, and for some noise whose ρ would exceed ε².
         """
         budget = release.budget
         parts = (
@@ -192,7 +192,7 @@ def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
 
 
 def _decade(budget: Budget) -> int:
-    """The largest k for which ρ = 10^k fits; if no 10^k fits, a sufficiently small k."""
+    """The largest k for which ρ = 10^k fits; if none fits, the least k that was considered."""
     # ρ* is at least about ε²/(4 ln(1/δ)) for small ε, about δ²/3 for ε = 0, and at most a little
     # above ε. A lower end that is too low only costs a few more steps.
     size, leak = (math.log10(float(part) or 1.0) for part in (budget.epsilon, budget.delta))
@@ -209,7 +209,7 @@ class Remaining:
     """The rest of an account's budget: one more release with `epsilon` and δ = 0 fits.
 
     With the filter `sums`, `epsilon` and `delta` are exactly the budget minus both sums. With
-    `zcdp`, a pure release with `epsilon` costs all of `rho`.
+    `zcdp`, a release with `epsilon` and δ = 0 costs `rho`, up to rounding.
 
     Attributes:
         epsilon: Rest of ε; with `zcdp` √(2ρ) of the remaining ρ, rounded down.
@@ -264,7 +264,7 @@ class Remaining:
 
 
 def _root_below(square: Fraction) -> Fraction:
-    """√square, rounded down to a decimal of at least 20 digits."""
+    """√square, rounded down to a decimal with at least 20 correct digits."""
     size = len(str(square.denominator)) - len(str(square.numerator))  # −log₁₀ square, within 1
     unit = 10 ** (20 + max(0, size // 2 + 1))
     return Fraction(math.isqrt(square.numerator * unit * unit // square.denominator), unit)

@@ -38,7 +38,14 @@ _LONGEST_NAME = 200
 @final
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """One release as a ledger charged it."""
+    """One charge of a ledger: for a release, or for all releases of a plan.
+
+    Attributes:
+        number: Number of its entry in the ledger.
+        dataset: Name of the account.
+        rule: The filter by which it was charged: "sums" or "zcdp".
+        cost: The cost.
+    """
 
     number: int
     dataset: str
@@ -74,6 +81,11 @@ class Ledger(Framed, Shown):
 
     The ledger promises nothing once an older copy of the file is put back, on disks whose locks
     don't work (many network disks), or about releases that were not charged here.
+
+    Methods raise InvalidInput if the file is missing, damaged or not a ledger, but `open_account`
+    creates a missing file. They raise LedgerRejected if the file was edited, and Refused if other
+    processes lock it for a minute. A malformed argument or a missing account raises
+    InvalidArgument.
 
     Args:
         path: Path of the ledger's file. `open_account` creates it.
@@ -223,7 +235,8 @@ class Ledger(Framed, Shown):
 
         Raises:
             OverBudget: The release does not fit.
-            Refused: The account has another unit or other neighbours.
+            Refused: The account has another unit or other neighbours, or the sum of the costs has
+                too many digits.
 
         """
         _check_texts(unit, neighbours, dataset)
@@ -241,11 +254,11 @@ class Ledger(Framed, Shown):
         budget: Budget | None = None,
         plan: int | None = None,
     ) -> None:
-        """Raise if no certificate could be charged with these arguments. Charges nothing.
+        """Raise an error if no certificate can be charged with these arguments. Charges nothing.
 
         This needs no certificate, so that it can run before noise is searched for. It checks that
-        the account exists and protects this unit, that the `plan` exists, and with the filter
-        `sums` that the `budget` fits.
+        the account exists and protects this unit, and that the `plan` exists. Without a plan and
+        with the filter `sums`, it checks that the `budget` fits.
 
         Args:
             unit: The unit that the release protects.
@@ -295,7 +308,8 @@ class Ledger(Framed, Shown):
 
         Raises:
             OverBudget: The release does not fit; nothing was charged.
-            Refused: The account has another unit or other neighbours; nothing was charged.
+            Refused: The account has another unit or other neighbours, or the cost has too many
+                digits; nothing was charged.
             CertificateRejected: The certificate doesn't hold; nothing was charged.
 
         """
@@ -324,7 +338,7 @@ class Ledger(Framed, Shown):
         """Charge a plan: releases that are fixed now, and recorded with `use` when they are made.
 
         The releases compose tightly. They may be made in any order and at any time. With the filter
-        zcdp the plan costs the sum of its releases' ρ.
+        zcdp the plan costs the sums of its releases' ρ and δ'.
 
         Args:
             releases: Pairs of a certificate and the number of times that it may be used.
@@ -340,7 +354,8 @@ class Ledger(Framed, Shown):
         Raises:
             NotCertified: The releases are not proved to meet `budget` together.
             OverBudget: The plan does not fit; nothing was charged.
-            Refused: The account has another unit or other neighbours; nothing was charged.
+            Refused: The account has another unit or other neighbours, or the cost has too many
+                digits; nothing was charged.
             CertificateRejected: A certificate doesn't hold; nothing was charged.
         """
         _check_texts(unit, neighbours, dataset, label)
@@ -383,7 +398,9 @@ class Ledger(Framed, Shown):
             The number of the new entry.
 
         Raises:
-            Refused: The plan has no such release, or the release was made as often as planned.
+            Refused: There is no such plan for this account, the plan has no such release, or the
+                release was made as often as planned. Also if the account has another unit or other
+                neighbours.
 
         """
         _check_texts(unit, neighbours, dataset, label)

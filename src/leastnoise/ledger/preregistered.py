@@ -46,7 +46,7 @@ class Preregistered:
     together are one interactive mechanism, and interactive mechanisms compose like others (Haney et
     al. 2023).
 
-    Raises InvalidArgument without a release, or for a count below 1.
+    Raises InvalidArgument if an argument is malformed, without a release, or for a count below 1.
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
@@ -140,7 +140,7 @@ class Preregistered:
     def from_json(cls, text: str) -> Preregistered:
         """Read the output of `to_json`, without proving it.
 
-        Raises CertificateRejected if it is malformed.
+        Raises InvalidInput if it isn't JSON, and CertificateRejected if it isn't a plan.
         """
         fields = exact_fields(parse_object(text), _FIELDS, where="plan")
         if fields["kind"] != "preregistered":
@@ -178,9 +178,10 @@ def claims_of(release: Certified) -> tuple[Claim, ...]:
 
 
 def verify_once(release: Certified) -> None:
-    """Prove `release`, but skip parts that were proved earlier in this process.
+    """Prove `release`, unless all its certificates were proved earlier in this process.
 
-    Raises CertificateRejected if it doesn't hold.
+    In that case only their composition is proved again. Raises CertificateRejected if `release`
+    doesn't hold.
     """
     proved = all(claim.proved for claim in claims_of(release))
     if isinstance(release, PlanCertificate):

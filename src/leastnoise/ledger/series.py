@@ -35,7 +35,10 @@ def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
 
 
 def rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
-    """The number of releases in the entry of a series, and the rule that assigns rows to them."""
+    """The number of releases of the series that an entry begins, and their rule for rows.
+
+    The rule assigns rows to releases; it is "" without a report column.
+    """
     return releases_of(body, certificate), body.get(REPORT, "")
 
 
@@ -130,8 +133,8 @@ class LedgerSeries:
         release counts as published even if it then fails.
 
         Raises Refused if the series was charged for another certificate, number of releases or
-        rule, or if `index` isn't next; and like `Ledger.charge`. Then nothing was charged or
-        counted.
+        rule, if `index` isn't next, or if no release is left. Also raises like `Ledger.charge`.
+        Then nothing was charged or counted.
         """
         releases = release.releases if releases is None else releases
         verify_once(release)  # before the lock, because a proof may take long
@@ -202,8 +205,7 @@ class LedgerSeries:
     ) -> int:
         """Charge the whole series, with `more` fields of its entry; return the entry's number.
 
-        Raises OverBudget, and Refused if the account protects the unit of a series with another
-        report column.
+        Raises OverBudget if the series doesn't fit, and Refused like `_check_same_releases`.
         """
         books, cost, text = Books.of(entries), Cost.of(release), release.to_json()
         PlanCertificate.from_json(text)  # checked, since `find` must be able to read it
@@ -252,7 +254,8 @@ class LedgerSeries:
     ) -> None:
         """Raise Refused if the account has a series with another report column.
 
-        A person in one week is another unit than a person in one month.
+        Only a unit "person in one release" is checked: a person in one week is another unit than a
+        person in one month.
         """
         if not self.unit.endswith(IN_ONE_RELEASE):
             return

@@ -68,7 +68,10 @@ class State:
         )
 
     def after(self, *, counts: Mapping[str, Sequence[int]], sums: Mapping[str, Any]) -> State:
-        """The state after the next release, of these published `counts` by label."""
+        """The state after the next release, which publishes `counts` and leaves partial `sums`.
+
+        Both have the values of each query, by its label.
+        """
         digest = chained(self.digest, plan=self.plan, release=self.position + 1, counts=counts)
         return replace(
             self,
@@ -92,8 +95,12 @@ class State:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote. Raises CertificateRejected for anything else."""
-        fields = exact_fields(parse_object(text), _FIELDS, where="state")
+        """Read what `to_json` wrote. Raises CertificateRejected if `text` isn't a state."""
+        try:
+            record = parse_object(text)
+        except InvalidInput:
+            raise CertificateRejected("The file doesn't hold the state of a series.") from None
+        fields = exact_fields(record, _FIELDS, where="state")
         kinds = (str, int, int, str, str, bool, dict)
         known = all(type(fields[name]) is kind for name, kind in zip(_FIELDS, kinds, strict=True))
         if not known or not 1 <= fields["first"] <= fields["position"] + 1:
@@ -145,7 +152,7 @@ class StateFile:
     def read(self) -> State:
         """The state. Raises InvalidInput if it is missing, unreadable or no state.
 
-        Raises Refused if others may read it.
+        Raises Refused if others may read it, or if other processes lock it for a minute.
         """
         try:
             mode = self.path.stat(follow_symlinks=False).st_mode
@@ -234,7 +241,7 @@ def _journal(path: Path) -> Path:
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Set up an attached file: commits reach the disk, and no copy of old content is left."""
+    """Set up the database `name`: commits reach the disk, and deleted content is overwritten."""
     connection.execute(f"PRAGMA {name}.journal_mode = DELETE")
     connection.execute(f"PRAGMA {name}.synchronous = EXTRA")
     connection.execute(f"PRAGMA {name}.secure_delete = ON")
@@ -244,7 +251,7 @@ def prepare(connection: sqlite3.Connection, name: str) -> None:
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> State:
-    """The state in an attached file. Raises CertificateRejected without a state."""
+    """The state in the database `name`. Raises CertificateRejected if it isn't a state file."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
     if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _STATE_APPLICATION:
         raise CertificateRejected("The file is not the state of a series.")
@@ -258,6 +265,6 @@ def read_state(connection: sqlite3.Connection, name: str) -> State:
 
 
 def write_state(connection: sqlite3.Connection, name: str, state: State) -> None:
-    """Replace the state in an attached file."""
+    """Replace the state in the database `name`."""
     for text in ("", state.to_json()):  # first free the pages, so that the file doesn't grow
         connection.execute(f"UPDATE {name}.state SET body = ?", (text,))  # noqa: S608

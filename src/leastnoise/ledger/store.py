@@ -147,7 +147,10 @@ class Store:
             raise InvalidInput(f"{self.path} is not a ledger, or it is damaged.") from None
 
     def _check_file(self) -> None:
-        """Raise InvalidInput for a pipe, on which SQLite would block, a device or a directory."""
+        """Raise InvalidInput if the path is malformed, or is a folder, device or pipe.
+
+        SQLite would block on a pipe.
+        """
         if "\0" in str(self.path):
             raise InvalidInput(
                 "The path of the ledger contains a null character. Give another path."
@@ -168,7 +171,10 @@ class Store:
             )
 
     def _check_header(self) -> None:
-        """Raise InvalidInput for a foreign database with a log, which SQLite would merge."""
+        """Raise InvalidInput for a foreign database with a write-ahead log.
+
+        SQLite would merge the log into the database.
+        """
         try:
             with self.path.open("rb") as file:
                 header = file.read(_HEADER)
@@ -232,7 +238,7 @@ class Store:
 class Log:
     """A log that appends entries in a transaction.
 
-    There are `count` earlier entries, and the last of them has the hash `last`.
+    There are `count` entries so far, and the last of them has the hash `last`.
     """
 
     connection: sqlite3.Connection

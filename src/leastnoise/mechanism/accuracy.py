@@ -73,7 +73,8 @@ def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
 def half_width(certificate: Certificate, probability: float, coordinate: int = 0) -> float:
     """The half-width t of one coordinate's error: P(|error| <= t) >= probability.
 
-    It is accurate to about 1e-10. Raises InvalidArgument unless 0 < probability < 1.
+    The noise's part of t is accurate to about 1e-10; the largest rounding error is added. Raises
+    InvalidArgument unless 0 < probability < 1.
     """
     factor, spread = _map_factors(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)
@@ -229,7 +230,7 @@ def calibrate_to_accuracy(
     releases and sampling rate stay the same. ε is accurate to a relative 1e-6, or to the accuracy
     of the search for a shape; no half-width exceeds `target`. For noise on integers, errors may
     jump up at an ε where the best shape changes. Then smaller ε nearby are tried, too. Raises
-    Refused unless ε lies between 1e-6 and 1,000.
+    Refused if no such ε is found between 1e-6 and 1,000.
     """
     digits = 9  # significant digits of ε
 
@@ -310,7 +311,7 @@ _SMOOTH_WHOLE = 0.001  # h/s for wide integer noise, so that the series has at m
 class Term:
     """A group of terms of a weighted sum S: `times` numbers of one draw, times `coefficient`.
 
-    If the noise of several numbers of a cell is dependent, `times` counts cells instead. Then each
+    If a cell has several numbers, whose noise is dependent, `times` counts cells instead. Then each
     cell adds `coefficient` times the sum of its numbers, each number times its entry in `weights`.
     """
 
@@ -338,9 +339,9 @@ def deviation_of_sum(terms: Sequence[Term]) -> float:
 def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) -> list[float]:
     """The half-width t of the sum S of all `terms`, for each of the `probabilities`.
 
-    P(|S| <= t) >= probability, with rounding to the grids. t is exact for one number, and if all
-    numbers are integers and the standard deviation is below 400; otherwise up to 2 % too large.
-    Raises NotApplicable if a characteristic function isn't known.
+    P(|S| <= t) >= probability, with rounding to the grids. For one number, t is as in `half_width`.
+    For a sum of integers with a standard deviation below 400, it is exact; otherwise it is up to 2
+    % too large. Raises NotApplicable if a characteristic function isn't known.
     """
     some = [term for term in terms if term.parts]
     if len(some) == 1 and some[0].times == 1 and len(some[0].parts) == 1:

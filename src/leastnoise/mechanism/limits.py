@@ -19,7 +19,7 @@ def choose_limit(
     """Draw a limit by permute-and-flip, and return the index of the drawn candidate.
 
     `cut_off` has, for each candidate limit, the number of rows or groups that it cuts off, over all
-    units. Raises ValueError if their number isn't the number of candidates. `entropy` is for tests.
+    units. Raises ValueError unless it has one number for each. `entropy` is for tests.
     """
     if len(cut_off) != len(claim.candidates):
         raise ValueError(f"Expected {len(claim.candidates)} numbers, got {len(cut_off)}.")

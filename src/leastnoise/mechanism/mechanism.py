@@ -186,9 +186,9 @@ class Mechanism:
     def accuracy(self, probability: float) -> NDArray[np.float64]:
         """The half-width of each coordinate's error: t_i with P(|error_i| <= t_i) >= probability.
 
-        Each coordinate is considered by itself, with rounding to the grid; t_i is accurate to about
-        1e-10. Noise on the integers is for integer values: other values are rounded first, by up to
-        1/2, which is not counted.
+        Each coordinate is considered by itself. The half-width of its noise is accurate to about
+        1e-10; the largest error of rounding to the grid is added. Noise on the integers is for
+        integer values: other values are rounded first, by up to 1/2, which is not counted.
 
         Args:
             probability: Probability of the interval, between 0 and 1.
@@ -223,7 +223,7 @@ class Mechanism:
         Raises:
             InvalidArgument: An argument is out of its range.
             NotApplicable: The law of a coordinate isn't known, as in `accuracy`.
-            Refused: That ε is not between 1e-6 and 1,000.
+            Refused: No such ε was found between 1e-6 and 1,000.
 
         Examples:
             >>> from leastnoise.guarantees.sensitivity import L1
@@ -358,9 +358,10 @@ class Mechanism:
     def gdp(self) -> Converted:
         """The μ of Gaussian differential privacy: √k·Δ/σ for k releases (Dong, Roth & Su 2022).
 
-        Δ is the l2 sensitivity, and σ the standard deviation of a coordinate's noise. Exact for
-        Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise plus an
-        independent part. Raises NotApplicable for other noise and for samples.
+        Δ is the l2 sensitivity, and σ the standard deviation of a coordinate's noise. The value is
+        exact for Gaussian noise. For gaussian-mixture, which is Gaussian noise plus an independent
+        part, σ belongs to the Gaussian noise, and the value is an upper bound. Raises NotApplicable
+        for other noise and for samples.
         """
         low, high = self._gaussian_squares()
         with precision(PLAIN_BITS):

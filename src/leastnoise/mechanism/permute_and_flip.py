@@ -122,8 +122,8 @@ def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: 
     candidate is the first g with D_g >= 0 after isotonic regression of D. The regression follows
     from sums: g is the first index for which the sum of all D before it is smallest. If the sum of
     all D is the smallest, g is the last candidate. `counts` has a noisy count for each candidate,
-    and `total` is their noisy sum. A negative `total` counts as 0, so that indices don't decrease
-    as levels increase.
+    and `total` is the noisy number of all rows. A negative `total` counts as 0, so that indices
+    don't decrease as levels increase.
     """
     before = [0, *accumulate(accumulate(counts))]  # before[g] = F̂_1 + … + F̂_g
     wanted = max(total, 0)

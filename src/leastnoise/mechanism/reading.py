@@ -26,7 +26,7 @@ Values: TypeAlias = "ArrayLike | Sequence[Fraction] | ScaledIntegers"
 
 
 def as_exact(values: Values) -> Plain:
-    """Read `values` as exact numbers; refuses types and nested lists, never a number.
+    """Read `values` as exact numbers; refuses types and deeply nested lists, never a number.
 
     A list may hold numbers of several types, which numpy would round to one type. The type of the
     result may depend on the values, but it always represents the same exact numbers. So a release

@@ -134,11 +134,12 @@ def add_noise(
     With a `geometry`, its map W is applied to the values exactly, and noise is added. The result is
     mapped back by W⁻¹ in floats, which is post-processing of a private output.
 
-    `values` has shape (dimension,), or is a number in one dimension: floats, taken as the exact
-    reals that they are, an integer array, or `ScaledIntegers`. Noise on the integers is added to
-    each value v after rounding to ⌊v + 1/2⌋, see `nearest_whole`. No value raises an error, which
-    would itself be an output: NaN counts as 0, and ±inf as ±2^61 grid steps. Results are the
-    doubles nearest to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles' range).
+    `values` has shape (dimension,), or is a number in one dimension. It holds integers, Fractions,
+    `ScaledIntegers`, or floats, taken as the exact reals that they are. Noise on the integers is
+    added to each value v after rounding to ⌊v + 1/2⌋, see `nearest_whole`. No value raises an
+    error, which would itself be an output: NaN counts as 0, and ±inf as ±2^61 grid steps. Results
+    are the doubles nearest to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles'
+    range).
 
     Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type; the
     message names shapes and types only. Raises RandomnessError, with nothing published, if a
@@ -169,7 +170,7 @@ class PreparedNoise:
 
     def add_to(self, values: Values, *, entropy: Entropy | None = None) -> NDArray[np.float64]:
         """Add a fresh draw of the noise to `values`; see `add_noise`."""
-        exact_values = _read(self._noise, values)
+        exact_values = read_values(self._noise, values)
         shape = _check_shape(exact_values, self._dimension)
         sampler, exponent = self._draws(entropy or SystemEntropy()), self._exponent
         with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
@@ -191,7 +192,7 @@ class VectorDraw:
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
         """Add noise to the next coordinates of the vector, `values`; raises like `add_noise`."""
-        exact_values = _read(self._noise, values)
+        exact_values = read_values(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:
             raise InvalidArgument(
@@ -210,7 +211,8 @@ def _add_on_grid(sampler: Sampler, exponent: int, values: ExactValues) -> NDArra
     return np.ldexp(steps.astype(np.float64), exponent)
 
 
-def _read(noise: Noise, values: Values) -> Plain:
+def read_values(noise: Noise, values: Values) -> Plain:
+    """Read `values` as exact numbers; for noise on the integers, round them to ⌊v + 1/2⌋."""
     exact_values = as_exact(values)
     if noise.for_whole_numbers:  # a fractional part would stay visible in the sum
         return nearest_whole(exact_values)

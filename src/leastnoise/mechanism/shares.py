@@ -30,7 +30,7 @@ from leastnoise.entropy.spherical import SphericalSampler
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
-from leastnoise.mechanism.rounding import exponent_of, round_sums
+from leastnoise.mechanism.rounding import exponent_of, read_values, round_sums
 from leastnoise.mechanism.values import ScaledIntegers, array_of, flat
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import make_sampler, make_share
@@ -104,7 +104,7 @@ class SharedDraw:
         reveal more than the guarantee allows. Raises InvalidArgument if this draw has the length of
         a part of another size (see `in_parts`).
         """
-        exact_values, exponent = as_exact(values), exponent_of(self.grid)
+        exact_values, exponent = read_values(self.noise, values), exponent_of(self.grid)
         size = flat(exact_values).size
         if self._size not in {None, size}:
             raise InvalidArgument(name="values", value=size, expected=f"{self._size} of them")
@@ -209,7 +209,7 @@ class Shares:
 
         Args:
             values: The client's values, shape (dimension,), or a number in one dimension; integers
-                for geometric noise. They are treated as in `Mechanism.release`.
+                for geometric noise. NaN and ±inf are treated as in `Mechanism.release`.
 
         Returns:
             Integers modulo 2^64 in the shape of the values, ready to be added up.

@@ -171,7 +171,7 @@ _FLOATS: tuple[type, ...] = (float, np.float32, np.float16)
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rationals:
-    """An array of exact Python numbers: slower, for numbers that fit neither floats nor int64."""
+    """An array of exact Python numbers, for values that `as_exact` reads as no other type; slow."""
 
     values: NDArray[np.object_]
 

@@ -4,13 +4,13 @@
 
 | API | symbol | meaning |
 |---|---|---|
-| `scale` | σ (gaussian, l2), b (laplace, truncated-laplace), else Δ | multiplies the noise |
+| `scale` | σ, b (laplace, truncated-laplace) | the size of the noise; of step noise usually Δ |
 | `radius` | R, a | where the density ends, in scales |
-| `decay` | ε | each step of a staircase or Tulap law is e^−decay of the step before |
+| `decay` | usually ε | each step is e^−decay times as high as the step before; so are kernels |
 | `gamma` (staircases) | γ | where the first step ends, in scales |
-| `cells`, `core` (geometric) | c, a | lattice points in a step, and in half the top step with 0 |
+| `cells`, `core` (geometric) | c, a | lattice points in a step; those >= 0 in the top step |
 | `alpha`, `gamma` (flipped-huber) | α, γ | end of the Laplace body, σ of the tail, in scales |
-| `alpha`, `p` (generalized-gamma) | α, p | r^α e^(−r^p) is the density of the radius r in scales |
+| `alpha`, `p` (generalized-gamma) | α, p | the radius r in scales has a density ∝ r^α e^(−r^p) |
 | `edges`, `weights` (optimal-radial) | e_j, h_j | where steps end, in scale/cells; their heights |
 | `body`, `of` (laws on bodies) | K, T | the shifts that are hidden (`guarantees.bodies`) |
 | `branches`, `shares` (agreeing) | b_l, w_l | children of a node; what a row costs on each level |

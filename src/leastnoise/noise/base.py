@@ -66,7 +66,7 @@ class Noise(ABC):
     lists, a user may set only those in `lists_to_set`.
 
     Args:
-        scale: Multiplies the noise; exact: a str or a float is the decimal that it prints.
+        scale: The size of the noise, > 0; exact: a str or a float is the decimal that it prints.
         dimension: Number of coordinates.
 
     Raises:
@@ -90,7 +90,7 @@ class Noise(ABC):
 
     @classmethod
     def why_not(cls, *, dimension: int, delta: Exact) -> str | None:
-        """The reason why no member of the family can serve; None if one can.
+        """The reason why the family isn't offered for this dimension and δ; None if it is.
 
         Args:
             dimension: Number of coordinates of the query.
@@ -149,7 +149,7 @@ class Noise(ABC):
     def _parameters(cls, parameters: object, names: Sequence[str]) -> dict[str, Any]:
         """Return the parameters as a dict.
 
-        Raise InvalidArgument for an unknown or a missing name.
+        Raise InvalidArgument for a name outside `names`, and for a missing name without a default.
         """
         values = _validate.table(parameters, name="parameters")
         for name in values:
@@ -171,7 +171,7 @@ class Noise(ABC):
             dimension: Number of coordinates.
 
         Returns:
-            The length, exact.
+            The length, rounded up if it is irrational.
 
         Raises:
             NotApplicable: The sensitivity states no bound in that norm.
@@ -191,7 +191,7 @@ class Noise(ABC):
             sensitivity: The shifts.
 
         Returns:
-            The length, exact.
+            The length, rounded up if it is irrational.
 
         Raises:
             NotApplicable: The sensitivity states no bound in that norm.
@@ -200,6 +200,8 @@ class Noise(ABC):
 
     def scaled(self, factor: Exact) -> Self:
         """The law of factor · X, where X has this law.
+
+        For `agreeing`, whose X is on the integers, only the scale is multiplied by the factor.
 
         Args:
             factor: An exact number > 0.
@@ -221,7 +223,7 @@ class Noise(ABC):
             The logarithms, shape (...).
 
         Raises:
-            InvalidArgument: The points have another shape.
+            InvalidArgument: The points have another shape, or are no real numbers.
         """
 
     @property
@@ -397,7 +399,7 @@ def exponential_moment(power: int, limit: float) -> float:
 
 
 def gamma_ratio(x: float) -> float:
-    """The ratio Γ(x + ½)/Γ(x), x >= 1; for x >= 30 from a series, since no digits cancel in it."""
+    """The ratio Γ(x + ½)/Γ(x), x >= 1; for x >= 30 from its asymptotic series."""
     if x < 30:
         return math.gamma(x + 0.5) / math.gamma(x)
     y = 1 / x  # coefficients of the asymptotic series of Γ(x+½)/(Γ(x)√x); next term 1e-4·y⁸

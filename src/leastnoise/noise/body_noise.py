@@ -26,8 +26,9 @@ class VectorNoise(Noise):
     """Noise whose coordinates may have different laws.
 
     `variance` and `mean_abs` are means over the coordinates. `form` is the name of the parameter
-    that states the possible shifts, such as "body". `purely_private` is True for laws that are ε-DP
-    at δ = 0, and False for laws of bounded range, some of whose losses are infinite.
+    that states the possible shifts, such as "body"; it is "rows" for `agreeing`, which has no such
+    parameter. `purely_private` is True for laws that are ε-DP at δ = 0, and False for laws of
+    bounded range, some of whose losses are infinite.
     """
 
     norm: ClassVar[Norm] = "body"
@@ -37,18 +38,16 @@ class VectorNoise(Noise):
     @classmethod
     @abstractmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | OneSided | Rows | None:
-        """The body, or other set, from which a law that hides `sensitivity` is made.
+        """The set of shifts of `sensitivity` for which a law is made: a body or another set.
 
-        It is the value of the parameter `form`; None if it isn't known.
+        It is the value of the parameter called `form`, if there is one. None if it isn't known.
         """
 
     @abstractmethod
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True only if no shift of `sensitivity` has a loss above `largest_loss`, by proof.
+        """True only if it is proved that no shift of `sensitivity` has a loss above `largest_loss`.
 
-        The proof is that a shift changes the gauge of every value by at most 1/scale, or each of
-        the two gauges of a two-sided law. If `purely_private` is False, `largest_loss` bounds the
-        finite losses only.
+        If `purely_private` is False, only finite losses are meant.
         """
 
     @property
@@ -56,7 +55,7 @@ class VectorNoise(Noise):
     def largest_loss(self) -> Fraction:
         """The ε for which a `purely_private` law is ε-DP for all shifts that it `hides`.
 
-        For other laws, the largest finite loss.
+        For other laws, a bound on the finite losses under these shifts.
         """
 
     @classmethod

@@ -38,8 +38,8 @@ def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
 def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sampler]:
     """A function from entropy to a sampler of one draw of `noise`, in units of `grid`.
 
-    Constants that all draws share are computed once. Raises NotApplicable for a family that has no
-    exact sampler.
+    If the family has the function `draws`, it computes constants that all draws share only once.
+    Raises NotApplicable for a family that has no exact sampler.
     """
     family = type(noise)
     known = registered_family(family) if family.name in FAMILIES else None
@@ -56,11 +56,11 @@ def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sample
 class Share:
     """A share of noise, which one of several clients adds to its values.
 
-    The sum of all independent shares has the law of the noise, so nobody has to be trusted with the
-    sum without noise. `sampler` maps entropy to a sampler of the share, in units of `grid`. Each
-    client adds its share to its value and rounds the result to `grid`. Let S be the sum of all
-    values plus noise of the law. For any values, the sum of the rounded messages is within total
-    variation `distance` of a post-processing of S.
+    The shares of all clients are independent. Their sum has the law of the noise, or of slightly
+    more noise, so nobody has to be trusted with the sum without noise. `sampler` maps entropy to a
+    sampler of the share, in units of `grid`. Each client adds its share to its value and rounds the
+    result to `grid`. Let S be the sum of all values plus noise of the law. For any values, the sum
+    of the rounded messages is within total variation `distance` of a post-processing of S.
     """
 
     sampler: Callable[[Entropy], Sampler]
@@ -71,7 +71,7 @@ class Share:
 def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
     """The share of `noise` that each of `count` clients draws and adds.
 
-    Raises NotApplicable unless the sum of shares is proved to have the law.
+    Raises NotApplicable unless such shares are proved: see `Share`.
     """
     family = type(noise)
     make = registered_family(family).part("share") if family.name in FAMILIES else None
@@ -93,8 +93,8 @@ def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> floa
 
     For a law on a lattice, t is the least value with P(|X_i| <= t) >= probability. It is accurate
     to about 1e-10. `coordinate` matters only for `VectorNoise`; the coordinates of other noise all
-    have one law. Raises InvalidArgument unless 0 < probability < 1, NotRegistered if the family
-    knows no quantiles.
+    have one law. Raises InvalidArgument unless 0 < probability < 1. Raises NotRegistered if the
+    family knows no quantiles, and NotApplicable if it knows none for this law.
 
     >>> from leastnoise.noise.classic.law import Gaussian
     >>> round(find_quantile(Gaussian(scale=1), 0.95), 6)
@@ -152,8 +152,9 @@ def find_difference(
 ) -> float | None:
     """The t with P(|X_i − ratio·X_j| <= t) = probability, for coordinates i and j and a ratio >= 0.
 
-    For a ratio below 1e-6 or above 1e6 too many digits cancel, and t is at most a millionth too
-    large. None if the joint law of two coordinates isn't known.
+    In a law that isn't spherical, too many digits cancel for a ratio above 1e6, or below 1e-6 but
+    not 0. There t is too large, by about a millionth at most. None if the joint law of two
+    coordinates isn't known.
     """
     family = registered_family(type(noise))
     if family.spherical:
@@ -178,8 +179,9 @@ def find_weighted(
 ) -> float | None:
     """The t with P(|Σ w_j X_j| <= t) = probability, for three coordinates j and weights w_j >= 0.
 
-    At least one weight is positive. Weights below about a thousandth of the largest are raised to
-    that, so t may be slightly too large. None if the joint law of three coordinates isn't known.
+    At least one weight is positive. Weights below about a thousandth of the largest may be raised
+    to that, so that t is slightly too large. None if the joint law of three coordinates isn't
+    known.
     """
     family = registered_family(type(noise))
     if family.spherical:

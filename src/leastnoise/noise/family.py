@@ -69,8 +69,9 @@ class Family:
         attained: Returns True, from the law and a sensitivity, if the ball of `proof` encloses the
             largest δ(ε) of the sensitivity's shifts, and not only a bound above it. None if it
             always does; for `VectorNoise`, None if it never does.
-        lower_profile: Returns ε ↦ δ(ε), ε >= 0, of one shift that is the same at every ε, or None
-            if no such curve is known. None if `proof` already encloses δ(ε) of one such shift.
+        lower_profile: Returns, from the law, ε ↦ δ(ε), ε >= 0, of one shift that is the same at
+            every ε, or None if no such curve is known. None if `proof` already encloses δ(ε) of one
+            such shift.
         tails: Encloses P(Z > z) and Q(Z > z) of the privacy loss Z, from the law, a shift and z. P
             is the law of outputs before the shift, and Q after it. None if slopes of δ(ε) are as
             accurate.
@@ -87,13 +88,13 @@ class Family:
             body it holds for the proved curve, which no shift exceeds. Otherwise several releases
             need `losses`.
         losses: An `OwnLosses`, if it is tighter than losses from δ(ε).
-        largest_loss: Returns the largest finite loss, from the law and a shift, or None if it is
-            unknown.
+        largest_loss: Returns the largest finite loss, or a bound above it, from the law and a
+            shift. None if it is unknown.
         no_loss_beyond: Returns an upper bound on all finite losses; for families without
             `largest_loss`.
         loss_unit: Name of the attribute of the law of which all finite losses are multiples.
-        work: Returns the reason why a proof would take too long, or None. None if no proof takes
-            too long.
+        work: Returns the reason why a proof would take too long, or None, from `Releases`
+            (noise/question.py), a shift and ε. None if no proof takes too long.
         losses_stay: True if noise of a larger scale, with the other parameters as they are, has the
             same largest loss, and many outputs have it.
         any_scale: True if the parameters are equally good at any scale, since they describe what a
@@ -106,7 +107,8 @@ class Family:
         fit: Returns the law of least loss for a `Question` (noise/question.py) about one release,
             among the laws that the family's source offers. None if `design` computes it.
         several: Returns the law for several releases, from a `SeveralReleases`
-            (noise/common/several.py). None if only a scale is searched, or if no such law exists.
+            (noise/common/several.py). None if only a scale is searched, or if the family serves
+            one release only.
         behind: Returns the reason why every law of the family has at least a given loss, from that
             loss and a `Question` about a worst shift of 1; None if a law may have less. It is much
             faster than a search.
@@ -124,8 +126,8 @@ class Family:
             separately: the length is split among them first.
         share: Returns a client's `Share` (noise/draw.py), from the law, a grid and the number of
             shares. None if sums of shares aren't proved to have the law.
-        quantile: Returns t with P(|X_i| > t·scale) = p, from the law and p (and i for
-            `VectorNoise`). None if the law of one coordinate is unknown.
+        quantile: Returns t with P(|X_i| > t·scale) = p, or on a lattice the least t with <= p, from
+            the law and p (and i for `VectorNoise`). None if the law of one coordinate is unknown.
         difference: Returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and
             r >= 0; raises NotApplicable if t is unknown. None if it always is, and for spherical
             noise, for which `quantile` suffices.

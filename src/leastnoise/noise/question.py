@@ -97,7 +97,7 @@ class ProvedDelta:
 
     @property
     def interval(self) -> Interval:
-        """The proved interval, rounded outward to floats; [0, 1] if nothing is known."""
+        """The proved interval, rounded outward to floats; [0, 1] unless both balls are finite."""
         with precision():
             if not (self.lower.is_finite() and self.upper.is_finite()):
                 return Interval(0.0, 1.0)
@@ -216,7 +216,7 @@ class Question:
         """The question about the drawn noise, before the geometry's map.
 
         The noise has to hide `shifts` in every draw. If a unit affects several draws of a release,
-        each draw counts as a composition.
+        each draw counts as a composition. Without a geometry, the result is this question itself.
         """
         if self.geometry is None:
             return self
@@ -229,11 +229,12 @@ class Question:
         )
 
     def one_at(self, budget: Budget) -> Question:
-        """The question about one release of all rows; on one sample, its noise meets `budget`.
+        """The question about a single release of all rows, whose noise meets `budget` on a sample.
 
-        Its budget is larger than `budget` if rows are sampled, since sampling amplifies privacy. If
-        δ >= `sampling_rate`, one sample needs no noise, and the result is only a start for a
-        search. Raises Refused if even all samples together need no noise.
+        Without sampling, its budget is `budget`. If rows are sampled, its budget is larger, since
+        sampling amplifies privacy. If δ >= `sampling_rate`, one sample needs no noise, and the
+        result is only a start for a search. Raises Refused if even all samples together need no
+        noise.
         """
         rate, often = self.sampling_rate, self.compositions
         whole = budget if rate == 1 else amplify(budget, rate, compositions=often)

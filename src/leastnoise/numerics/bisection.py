@@ -115,9 +115,10 @@ class Bisection:
     def shares(
         self, holds: Callable[[_Floats], NDArray[np.bool_]], count: int
     ) -> tuple[_Floats, _Floats]:
-        """Bisect `count` conditions on [0, 1] at once.
+        """Bisect `count` conditions on [0, 1] at once, each of which fails at 0 and holds at 1.
 
-        Returns two arrays of `count` points, where each condition fails and where it holds.
+        Returns two arrays of `count` points, where each condition fails and where it holds. The
+        search takes all `halvings` steps; `within` isn't used.
 
         >>> Bisection(halvings=2).shares(lambda x: x > np.array([0.3, 0.8]), 2)[1].tolist()
         [0.5, 1.0]

@@ -60,9 +60,10 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """Narrow [low, high] to the part where f = e^log_f exceeds e^−drop times its maximum.
+    """Narrow [low, high] to about the part where f = e^log_f exceeds e^−drop times its maximum.
 
-    The ends are accurate to the spacing of the grid on which f is evaluated.
+    f is evaluated on grids of 48 cells. So the ends are accurate to a few cells of the last grid,
+    and a peak that is narrower than a cell may be missed.
     """
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)

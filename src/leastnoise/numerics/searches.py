@@ -29,8 +29,8 @@ class IncreasingRoot:
     """A search for the last point where an increasing function is still at most 0.
 
     The result x has f(x) <= 0 < f(x') for some x' within `tolerance` of x (or a few ulps of x, if
-    these are larger). The bracket grows from the guess by secant steps, then Brent's method
-    (Brent 1973, chapter 4) closes it.
+    these are larger), unless 200 evaluations don't suffice for that. `find` lets the bracket grow
+    from a guess by secant steps. Brent's method (Brent 1973, chapter 4) closes it.
 
     >>> IncreasingRoot(tolerance=1e-12).find(lambda x: x**3 - 2, guess=1.0) ** 3 <= 2
     True
@@ -160,9 +160,10 @@ def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _parabola(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
-    """The next step from a towards b, as a share of b − a.
+    """The next step of `falling_root` from a towards b, as a share of b − a.
 
-    It follows from inverse quadratic interpolation if that is safe; else it is half.
+    It follows from inverse quadratic interpolation through a, b and c if that is safe; else it is
+    ½.
     """
     if not (math.isfinite(b.f) and math.isfinite(c.f)):
         return 0.5
@@ -197,11 +198,12 @@ def minimise(
     """An approximate minimiser of f on [grid[0], grid[-1]]; `grid` increases.
 
     It runs a golden-section search in the two grid cells around each of the three best grid points.
-    It finds the minimum of f if f has a single dip within two grid cells of the minimum; kinks do
-    no harm. Each of the `rounds` shortens the bracket by the factor 0.62. Without `thorough`, a
-    bracket is dropped when it closes on the first search's dip. It is also dropped if f couldn't
-    fall below the best value, even with twice the observed steepness. This halves the number of
-    evaluations.
+    That finds the minimum of f if it lies in two such cells, and f has no other dip there; kinks do
+    no harm. Each of the `rounds` shortens the bracket by the factor 0.62.
+
+    Without `thorough`, a bracket is dropped when it closes on the first search's dip. It is also
+    dropped if f is not expected to fall below the best value, even with twice the observed
+    steepness. This saves many evaluations.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3

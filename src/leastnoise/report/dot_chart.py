@@ -100,7 +100,7 @@ def _space_ticks(low: float, high: float, steps: int) -> list[float]:
 
 
 def _lines(label: str) -> list[str]:
-    """Split a label into one or two lines."""
+    """Split a label into one or two lines; a long label is cut."""
     first, *rest = textwrap.wrap(label, _LONGEST) or [""]
     if len(rest) > 1:
         rest = [f"{rest[0][: _LONGEST - 1]}…"]

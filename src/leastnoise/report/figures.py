@@ -35,7 +35,7 @@ _NARROW, _LETTERS = 4.6, 44  # inches of a narrow figure; letters in a line of i
 _STYLES = ("-", "--", "-.", ":")
 _NEWER = {"agreeing"}  # newer families come last, so that older families keep their colours
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
-"""Metadata by file suffix, without date and version: an unchanged figure has the same bytes."""
+"""Metadata by file suffix, without a date: an unchanged figure has the same bytes."""
 
 
 @final
@@ -87,7 +87,9 @@ class Figure:
 def save_side_by_side(
     figures: Sequence[Figure], path: str | Path, *, stacked: bool = False
 ) -> None:
-    """Write figures to an SVG, PNG or PDF file; the same figures give the same bytes.
+    """Write figures to an SVG, PNG or PDF file.
+
+    The same figures give the same bytes with the same version of matplotlib.
 
     `stacked` puts the figures one below the other with one legend, narrow enough to be read on a
     phone. Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't installed or
@@ -207,11 +209,11 @@ _REACH = 4
 
 
 def dimensions_around(dimension: int, *, least: int) -> list[int]:
-    """About eight dimensions around `dimension`, evenly spaced on a logarithmic scale.
+    """About seven dimensions, evenly spaced on a logarithmic scale, and `dimension` itself.
 
-    They range from `least` (at least 2, unless `dimension` is 1) to 100, or to ten times
-    `dimension` (at most a million) or `least` if that is more. Raises InvalidArgument for a
-    `dimension` beyond a million.
+    The first is `least`, or 2 if that is more and `dimension` isn't 1. The last is the largest of
+    the first, 100, and the smaller of ten times `dimension` and a million. Raises InvalidArgument
+    for a `dimension` beyond a million.
     """
     if dimension > MOST_DIMENSIONS:
         raise InvalidArgument(
@@ -366,7 +368,7 @@ def error_by_epsilon(comparisons: Mapping[Fraction, Comparison]) -> Figure:
 
 
 def density_figure(comparison: Comparison) -> Figure:
-    """The densities of the best five candidates, of Laplace and of Gaussian noise.
+    """The densities of the best five candidates, and of Laplace and Gaussian noise if it can serve.
 
     Noise on the whole numbers has marks at its probabilities.
     """

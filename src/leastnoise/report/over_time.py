@@ -29,8 +29,8 @@ _FIRST = "The charts show the first {most} rows of each table. All rows are in t
 def charts_over_time(release: VerifiedRelease, folder: Path) -> str:
     """The section of a page about earlier releases; "" for the first, and without running totals.
 
-    The folders of earlier releases are verified before anything of them is shown. If one is missing
-    or false, the section has a note in place of charts.
+    The folders of earlier releases are verified before anything of them is shown. If they don't
+    verify together, the section has a note in place of charts.
     """
     number = release.release_number
     if release.link is None or number is None or number == 1:
@@ -71,7 +71,7 @@ def _sections(release: VerifiedRelease, folder: Path) -> list[TableSection]:
 
 
 def _chart(sections: list[TableSection], numbers: list[int], cell: int) -> str:
-    """The values of one cell in all releases, with their intervals."""
+    """A chart of one cell: the table's first statistic in each release, with its interval."""
     section = sections[-1]
     title = " · ".join([section.name, *section.keys[cell]])
     dots = [

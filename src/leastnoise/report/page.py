@@ -78,10 +78,10 @@ def protection(
 
 
 def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: str) -> str:
-    """A sentence with a proved bound on a guess about one person that uses the release.
+    """A sentence that bounds how surely a reader of the release can guess a fact about one person.
 
-    If both possibilities are equally likely before, such a guess is right with probability at most
-    (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
+    If two possibilities are equally likely before, a guess after the release is right with
+    probability at most (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
     """
     best = _percent(most_right(budget.epsilon, delta))
     if privacy.neighbours == "replace-one":
@@ -104,9 +104,10 @@ def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: s
 
 
 def most_right(epsilon: Fraction, delta: Interval) -> Fraction:
-    """An upper bound on the probability that a guess between two neighbours is right.
+    """An upper bound on the probability that a guess between two neighbouring tables is right.
 
-    For any test, and if both are equally likely before, it is at most 1 − (1 − δ)/(1 + e^ε).
+    For every way to guess, it is at most 1 − (1 − δ)/(1 + e^ε) if both tables are equally likely
+    before.
     """
     if epsilon > _HOPELESS:
         return Fraction(1)
@@ -149,7 +150,7 @@ def _whole(release: VerifiedRelease) -> str:
 
 
 def _factor(budget: Budget, spec: Spec) -> str:
-    """A sentence with the factor by which one person changes the probability of any result."""
+    """A sentence with e^ε, the factor by which one person can change a result's probability."""
     times = f"e^{decimal_text(budget.epsilon)}"
     if budget.epsilon <= _HOPELESS:
         with precision():
@@ -252,7 +253,10 @@ def page_of(release: VerifiedRelease, folder: Path, target: Path | None = None) 
 
 
 def _name(release: VerifiedRelease, folder: Path) -> str:
-    """The name of a folder, or of the folder of a series and the number of the release."""
+    """A name for the release: of its folder, or of its series' folder with the release's number.
+
+    The latter is used if the release's folder is named by its number in the series.
+    """
     number, name = release.release_number, folder.name or str(folder)
     if number is None or name.lstrip("0") != str(number):
         return name

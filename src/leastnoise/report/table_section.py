@@ -97,7 +97,7 @@ class TableSection:
     def findings(self) -> list[str]:
         """Sentences about the first statistics: the only value, or the highest and the lowest.
 
-        Empty for several rows without intervals, or with sums of each other.
+        Empty for a table of several rows that has no intervals, or whose rows add up cells.
         """
         sentences: list[str] = []
         for name, counts, numbers in self.statistics[:MOST_FOUND]:
@@ -117,7 +117,7 @@ class TableSection:
         return sentences
 
     def to_html(self) -> str:
-        """The section as HTML: its charts, then its numbers."""
+        """The section as HTML: its sentences, then its charts, then its numbers."""
         query, *selection = self.sentences
         text = f'<p class="asked">{html(query)}</p>'
         text += "".join(f"<p>{html(sentence)}</p>" for sentence in selection)
@@ -152,7 +152,7 @@ class TableSection:
         return f"<figure><figcaption>{html(title)}</figcaption>{chart}</figure>" if chart else ""
 
     def _down(self) -> str:
-        """One HTML table with all statistics, and one row per group."""
+        """One HTML table with all statistics, and a row for each of the first groups."""
         rows: list[str] = []
         for row, keys in enumerate(self.keys[:MOST_ROWS]):
             cells = [f'<th scope="row">{html(key)}</th>' for key in keys]
@@ -199,7 +199,7 @@ def _numbers(asked: AnyStatistic, columns: Mapping[str, list[Any]]) -> Numbers:
 
 
 def _count_suppressed(marks: Sequence[str]) -> list[str]:
-    """A sentence with the numbers of suppressed rows, alone in a list; empty without such rows."""
+    """A list of one sentence with the numbers of suppressed rows; empty without such rows."""
     if all(mark == SHOWN for mark in marks):
         return []
     small, others = marks.count(PRIMARY), marks.count(SECONDARY)
@@ -236,7 +236,7 @@ def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[li
 def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list[str]:
     """Describe each band [a, b) in words.
 
-    The last band of the axis is closed, [a, b], if it is in the table.
+    A band that ends at the last edge of the axis is closed, [a, b].
     """
     last = float(axis.edges[-1])
     texts: list[str] = []

@@ -45,8 +45,8 @@ def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple
     """Format a value and the ends of its interval, with no more digits than the noise justifies.
 
     The digits after the point show two digits of half the interval's width, and the ends are
-    rounded outward. With `whole` there are no digits after the point. Very large numbers, and
-    intervals without a positive finite width, are formatted each by itself.
+    rounded outward. With `whole` there are no digits after the point. If a number is very large, or
+    the width is tiny, infinite or 0, each number is formatted by itself.
 
     >>> beside_noise(3.00412, 1.0249, 4.6116, whole=False)
     ('3.0', '1.0', '4.7')

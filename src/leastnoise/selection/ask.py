@@ -64,7 +64,7 @@ def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
     """Return the number of coordinates: the number that `offered` implies, or else `dimension`.
 
     `offered` are the query's sensitivities. If they imply a number, `dimension` must be this number
-    or 1, its default. Otherwise raises InvalidArgument.
+    or 1, its default. Raises InvalidArgument otherwise, and if they imply different numbers.
     """
     dimension = _validate.dimension(dimension)
     fixed = (sensitivity.coordinates for sensitivity in offered)
@@ -96,7 +96,7 @@ def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None
     """Convert the parameters that the user sets to the types that the family declares.
 
     Numbers become ints or Fractions, and lists become tuples of them. A str may spell a list, with
-    commas between the numbers. Raises InvalidArgument for malformed values.
+    commas between the numbers. Raises InvalidArgument for unknown names and malformed values.
     """
     fixed: dict[str, Any] = {}
     for name, value in _validate.table(parameters, name="parameters").items():
@@ -128,7 +128,7 @@ def _read_parameter(value: Any, name: str, kind: object) -> Fraction | int:
 
 
 def _whole_parameter(value: Exact, name: str) -> int:
-    """Read a whole number from an int, or from text that spells it."""
+    """Read a whole number >= 0 from an int, or from text that spells it."""
     number = exact(value, name=name) if isinstance(value, str) else None
     if number is not None and number.denominator == 1:
         return int(number)

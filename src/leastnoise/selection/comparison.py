@@ -1,7 +1,7 @@
 """The result of a comparison: ranked candidates, skipped families, and a lower bound.
 
-The bound, if there is one, is proved for all noise that answers the question. For a number that
-moves by whole numbers, it is proved for noise on the integers only.
+The bound, if there is one, is proved for all additive noise that meets the budget. For a number
+that moves by whole numbers, it is proved for noise on the integers only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def find_fine_gap(question: Question) -> float | None:
-    """The relative gap between bound and design to which `bound=True` refines the bound.
+    """The relative gap between bound and design to which `compare(bound=True)` refines the bound.
 
     None if the linear program for one number doesn't apply, as for a vector.
     """
@@ -42,10 +42,11 @@ def find_best_possible(
 ) -> BestPossible | None:
     """Find a lower bound on the loss, within `effort`; None if no bound is found.
 
-    It is about any noise, or for a number that moves by whole numbers, about noise on the integers.
-    At δ = 0 `bound_by_volume` finds it, if it applies. Otherwise a linear program finds it. For one
-    number, this is the program that designs the best noise, so the work is usually done already.
-    For a vector the program takes about 15 seconds; without `vectors` it isn't run.
+    It is about any additive noise; for a number that moves by whole numbers, it is about noise on
+    the integers. At δ = 0 `bound_by_volume` finds it, if it applies. Otherwise a linear program
+    finds it. For one number, this is the program that designs the best noise, so the work is
+    usually done already. For a vector the program takes about 15 seconds; without `vectors` it
+    isn't run.
     """
     bound = bound_by_volume(question)
     if bound is not None:
@@ -164,7 +165,7 @@ class Candidate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A noise family that can't serve a question.
+    """A noise family that can't serve a question, or that wasn't worth a search.
 
     Attributes:
         name: Name of the family.
@@ -184,8 +185,8 @@ class Skipped:
 class BestPossible:
     """A lower bound on the loss for this query and budget.
 
-    It holds for any noise if the `scope` of `bound` is "real", and for noise on the integers if it
-    is "integer".
+    It holds for any additive noise if the `scope` of `bound` is "real", and for noise on the
+    integers if it is "integer".
 
     Attributes:
         value: The bound, for the sensitivity in the question.
@@ -205,7 +206,7 @@ class BestPossible:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Framed, Shown):
-    """The result of `compare`: noise families that can serve, best first, and those that can't.
+    """The result of `compare`: proved noise, best first, and the families that were skipped.
 
     As a frame it has one row per candidate, best first. The columns are `noise`, `construction`
     (see `Candidate`), `scale`, `mse` and `mae` (totals over the coordinates; `mae` is missing
@@ -214,7 +215,7 @@ class Comparison(Framed, Shown):
     Attributes:
         loss: The expected error by which the candidates are ranked.
         candidates: The proved mechanisms, best first.
-        skipped: The families that can't serve, with the reasons.
+        skipped: The families that can't serve or weren't worth a search, with the reasons.
         best_possible: A proved lower bound on the loss; None if none is known.
 
     """
@@ -316,7 +317,7 @@ def error_text(error: float | None) -> str:
 
 
 def percent(gap: float) -> str:
-    """Format `gap` as a percentage with two digits, rounded up."""
+    """Format `gap` as a percentage with two digits, rounded up; a gap below 1e-10 becomes 0 %."""
     if gap < 1e-10:  # rounding error of the loss
         return "0 %"
     scale = 10.0 ** (math.floor(math.log10(100 * gap)) - 1)

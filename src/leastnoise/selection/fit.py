@@ -83,7 +83,7 @@ def _list_shapes(
 ) -> list[Construction]:
     """Return a construction without a map for each different body that the sensitivities imply.
 
-    Raises NotApplicable if the family has no body for any of the sensitivities.
+    Raises NotApplicable unless the family has a body for at least one of the sensitivities.
     """
     forms: dict[object, Construction] = {}
     why = needs_norm(family.norm)

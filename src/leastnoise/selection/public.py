@@ -166,6 +166,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
 
     Raises:
         InvalidArgument: An argument is malformed.
+        NotApplicable: The search for a linear map that suits the sensitivity fails.
 
     """
     question = ask(
@@ -347,7 +348,8 @@ def privacy_profile(
 
     Raises:
         InvalidArgument: An argument is malformed, or a parameter is missing.
-        NotApplicable: The sensitivity isn't known in the family's norm.
+        NotApplicable: The family can't serve this query, for example because the sensitivity isn't
+            known in its norm.
 
     """
     dimension = check_dimension((check_sensitivity(sensitivity),), dimension)

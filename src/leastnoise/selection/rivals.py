@@ -39,7 +39,7 @@ def list_quick() -> tuple[type[Noise], ...]:
 
 
 def list_slow() -> tuple[type[Noise], ...]:
-    """The spherical families, whose search takes seconds."""
+    """The slow families: spherical noise whose search takes seconds."""
     return tuple(family for family in all_families() if registered_family(family).slow)
 
 
@@ -56,8 +56,8 @@ def list_later() -> tuple[type[Noise], ...]:
 def may_lead(family: type[Noise], question: Question) -> bool:
     """True if a plan of several releases should search `family`.
 
-    Let k be the number of compositions. If δ > 0 and ε/k <= ½, only a few smooth families are
-    searched. Noise in steps, on whole numbers, with truncated tails or close to Gaussian then
+    Let k be the number of compositions. If k > 1, δ > 0 and ε/k <= ½, only a few smooth families
+    are searched. Noise in steps, on whole numbers, with truncated tails or close to Gaussian then
     reduces the standard deviation by at most 0.2 %, but takes seconds. This was measured for eight
     shapes at ε = 1, δ = 1e-6 and k from 4 to 52.
     """
@@ -99,8 +99,8 @@ def list_worthwhile(
 
     A construction is left out if measurements or bounds show that its loss will be far above the
     candidates' loss. With `to_beat`, it is also left out if its loss isn't expected to be below
-    `to_beat` and below all candidates. Raises NotApplicable, with the reason, if no construction is
-    left.
+    `to_beat` and below all candidates. Raises NotApplicable, with the reason, if none is left that
+    the family can serve.
     """
     why = _why_needless(family, candidates, question.loss) or _why_between(
         family, question, candidates
@@ -273,11 +273,12 @@ def _why_behind_alike(  # noqa: PLR0917 (as `_why_behind`, and a construction)
     candidates: Sequence[Candidate],
     least: float,
 ) -> str | None:
-    """The reason not to expect less loss from `family` than in the same `construction` so far.
+    """The reason not to expect a loss below `least` from `family` in this construction, or None.
 
-    None if it may have less. Suppose that a unit moves whole numbers by 1. Then noise on whole
-    numbers has a variance that is smaller by about 1/12, since other noise also hides all shorter
-    shifts. For a slow spherical family, the smaller loss of `gaussian` and `l2` decides.
+    It follows from the candidates in the same `construction`. Suppose that a unit moves whole
+    numbers by 1. Then noise on whole numbers has a variance that is smaller by about 1/12, since
+    other noise also hides all shorter shifts. For a slow spherical family, the smaller loss of
+    `gaussian` and `l2` decides.
     """
     alike = [
         candidate
@@ -417,12 +418,12 @@ def _why_bounded(
 def _standard_in_cells(
     question: Question, construction: Construction, candidates: Sequence[Candidate]
 ) -> float | None:
-    """The smaller loss of Laplace and Gaussian noise in cells, to compare other noise with.
+    """The smaller loss of Laplace noise in cells and of Gaussian noise, as a standard for others.
 
     Let k be the number of draws that a unit affects. Laplace noise has ε/k in each cell. With tight
-    composition, no noise for one number had a loss more than a quarter below that, except steps at
-    a large ε/k. None for ε/k = 0 or ε/k > 1, for other sensitivities than `Linf`, and if a unit
-    affects only one cell.
+    composition, noise for one number had a loss at most a quarter below the standard, except for
+    steps at a large ε/k. None for ε/k = 0 or ε/k > 1, for other sensitivities than `Linf`, and if a
+    unit affects only one cell.
     """
     sensitivity, draws = construction.sensitivity, construction.draws
     if draws == 1 or not isinstance(sensitivity, Linf):

@@ -55,7 +55,11 @@ _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
 
 
 def read_queries(queries: ArrayLike) -> Floats:
-    """Copy the queries to a matrix of floats; raises InvalidArgument unless they are valid."""
+    """Copy the queries to a matrix of floats, which can't be written to.
+
+    Raises InvalidArgument unless they are a matrix of numbers within the limits, and each row has a
+    number that isn't 0.
+    """
     name = "queries"
     hint = "Give an array of shape (questions, cells), such as numpy.tri(12)."
     try:
@@ -227,12 +231,12 @@ def workload(
     """Find noise with the least total variance for linear queries about public cells.
 
     Tries noise in the cells: geometric, discrete-staircase, Laplace and Gaussian. Tries Laplace
-    noise in the answers, if there are at most 2,048 and the queries' numbers have at most 24 bits.
-    Tries Laplace noise in cells and sums of cells (a p-identity). For δ > 0 it also tries Gaussian
-    noise in the best sums. Returns the strategy with the smallest root-mean-square standard
-    deviation, the figures of the others, and a proved bound that no additive noise is below. The
-    p-identity may not be the best one; the bound limits how much better another can be. For 1,000
-    cells it takes about a minute.
+    noise in the answers, if there are at most 2,048 and the queries' numbers are whole numbers of
+    at most 24 bits times one power of two. Tries Laplace noise in cells and sums of cells (a
+    p-identity). For δ > 0 it also tries Gaussian noise in nearly the best sums. Returns the
+    strategy with the smallest root-mean-square standard deviation, the figures of the others, and a
+    proved bound that no additive noise is below. The p-identity may not be the best one; the bound
+    limits how much better another can be. For 1,000 cells it takes about a minute.
 
     Args:
         queries: The matrix of queries, shape (questions, cells), at most 10,000 questions and 1,000
@@ -248,7 +252,7 @@ def workload(
 
     Raises:
         InvalidArgument: An argument is malformed.
-        Refused: No noise can serve the budget.
+        Refused: No noise can serve the budget, or the errors would be out of range.
 
     Source:
         McKenna et al. (2018) for p-identities; theory/marginals.md §8 for the bound.
@@ -301,7 +305,10 @@ def workload(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A candidate: noise of a `family` in the sums of a `strategy` (None: in the cells)."""
+    """A candidate: noise of a `family` in the sums of a `strategy` (None: in the cells).
+
+    `where` is "cells", "answers" or "sums".
+    """
 
     where: str
     strategy: StrategyMatrix | None
@@ -314,7 +321,7 @@ class Attempt:
 
     @property
     def norm(self) -> StrategyNorm:
-        """The norm of the shifts that the family hides."""
+        """The norm that measures how far one unit moves the sums."""
         return "l2" if self.family == "gaussian" else "l1"
 
 
@@ -340,9 +347,10 @@ def list_attempts(
 
 
 def figure_of_merit(rms: float, strategy: StrategyMatrix | None) -> float:
-    """The number that ranks candidates: `rms`, increased by 1e-6 for noise in sums of cells.
+    """The number that ranks candidates: `rms`, increased by 1e-6 (relative) with a `strategy`.
 
-    So sums are chosen only if they reduce the root mean square by more than 1e-6 (relative).
+    So noise in sums or answers is chosen over noise in the cells only if it reduces the root mean
+    square by more than that.
     """
     return rms * (1 if strategy is None else 1 + 1e-6)
 

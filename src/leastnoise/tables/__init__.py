@@ -1,6 +1,6 @@
-"""Tables: from rows and a spec to published tables, in five steps: plan, bound, sum, draw, verify.
+"""Tables: from rows and a spec to published tables.
 
-Each folder imports only folders above it in this list:
+Each folder imports only folders above it in this list, or in the same row:
 
 | folder | contents |
 |---|---|

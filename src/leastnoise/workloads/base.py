@@ -37,7 +37,7 @@ class SummedTable:
     def part_of(self) -> Wholes:
         """For each cell, the index of the number that includes it, from 0 on; shape (cells,).
 
-        With `running` > 1, it is the index of the first number of the run that includes the cell.
+        With `running` > 1, it is the index of the first running total that includes the cell.
         """
         return self.find()
 
@@ -65,8 +65,8 @@ class Strategy(Protocol):
     """A strategy: noise for all tables of a workload at once, from one draw or several.
 
     A variance is in the squared unit of the cells, and a half-width in their unit. Arrays have
-    shape (count,), or (1,) if the errors of all numbers of a table have the same law. If all groups
-    have the same errors, arrays are about one group.
+    shape (count,) for a table of `count` numbers. They may have shape (1,) if the errors of all
+    numbers have the same law. If all groups have the same errors, arrays are about one group.
     """
 
     def variance(self, table: int) -> Floats:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 BITS = 28
-"""The a_j are multiples of 2^−28. So 2^28·a_j·(Hv)_j is an int64 for counts up to 2^34."""
+"""The a_j are multiples of 2^−28. So 2^28·a_j·(Hv)_j is an int64 if the counts sum to <= 2^34."""
 _END = 2**62
 
 
@@ -50,7 +50,7 @@ def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
 def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
     """The scaled contrasts 2^28·a_j·(Hv)_j of a table's integers v = `numbers`, exactly.
 
-    Each is clipped at ±2^62, which never increases the difference between two inputs.
+    Each is clipped at ±2^62, which never moves the contrasts of two tables further apart.
     """
     contrasts: NDArray[Any] = numbers.astype(object).reshape(tuple(sizes))
     for axis, size in enumerate(sizes):

@@ -59,7 +59,7 @@ class Marginals(TableLattice):
     def every(self) -> tuple[int, ...]:
         """All tables that may be measured, the cells last.
 
-        If there are many columns or cells, these are only the sums of published tables, and the
+        If there are many columns or cells, these are only the published tables, their sums, and the
         cells.
         """
         if self.is_small:
@@ -100,7 +100,7 @@ class Marginals(TableLattice):
         return (masks[:, None] & masks[None, :]) == masks[:, None]
 
     def has_noise(self, table: int) -> bool:
-        """True unless all numbers of a table are the known total, which has no noise."""
+        """True unless the only number of a table is the known total, which has no noise."""
         return not self.total_is_known or self.cells(table) > 1
 
     def with_noise(self) -> Marginals:
@@ -159,19 +159,19 @@ class Marginals(TableLattice):
         return total
 
     def _estimated(self, table: int) -> Iterator[int]:
-        """Yield the tables A ⊆ `table` for which noisy numbers determine P_A x."""
+        """Yield the tables A ⊆ `table` for which P_A x has to be estimated."""
         first = 1 if self.total_is_known else 0
         return (part for part in self.every[first:] if part & table == part)
 
     def components(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
     ) -> Components:
-        """The least squares estimates of P_A x, for each table A that is estimated.
+        """The least squares estimates of P_A x, for each table A with θ_A > 0.
 
         P_A x is the part of table A that tables by fewer attributes lack. Its array has an axis for
         each attribute of A, and its numbers add up to 0 along each axis. `information` is τ for
         every table, and `measured` holds the noisy numbers of each table with τ > 0, its axes in
-        order. The cells add up to `total` if that is known.
+        order. If the sum of all cells is known, it is `total`, and the array for A = 0.
         """
         theta, cells = self.carried @ information, self.cells(self.whole)
         components: Components = {0: np.full((), total)} if self.total_is_known else {}
@@ -304,9 +304,9 @@ def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
     """The `Information` of ε-private noise, if a unit moves each table by its reach in l1.
 
-    It is a function from shares to τ = 1/variance. Let ω be a table's share of ε. Where `whole` is
-    True the numbers are whole, and the noise is geometric with τ = 2 sinh²(ε ω/(2·reach)).
-    Elsewhere it is Laplace noise with τ = (ε ω/reach)²/2.
+    It is a function from shares to τ = 1/variance and its derivatives. Let ω be a table's share of
+    ε. Where `whole` is True the numbers are whole, and the noise is geometric with τ = 2 sinh²(ε
+    ω/(2·reach)). Elsewhere it is Laplace noise with τ = (ε ω/reach)²/2.
     """
 
     def information(shares: Floats) -> tuple[Floats, Floats]:
@@ -322,9 +322,9 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 def gaussian_information(sigma: float, reaches: Floats) -> Information:
     """The `Information` of Gaussian noise, if a unit moves each table by its reach in l2.
 
-    It is a function from shares to 1/variance, ω/(σ·reach)² for a table with the share ω. `sigma`
-    is σ, the standard deviation of noise that hides an l2 shift of 1 with the whole budget. The
-    shares of several tables add up, as their 1/σ² do.
+    It is a function from shares to 1/variance and its derivatives. For a table with the share ω,
+    1/variance is ω/(σ·reach)². `sigma` is σ, the standard deviation of noise that hides an l2 shift
+    of 1 with the whole budget. The shares of several tables add up, as their 1/σ² do.
     """
     each = 1 / (sigma * reaches) ** 2
     return lambda shares: (each * shares, each)

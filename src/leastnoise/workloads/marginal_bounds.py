@@ -36,7 +36,7 @@ def gaussian_optimum(
     """The θ with the smallest Σ w_B ln v_B of Gaussian noise, found in floats.
 
     The search is over all θ with Σ θ_A c_A <= N, where c_A is the cost of one unit of θ_A. w_B are
-    the `weights`, and c_A the `costs`, by default r_A.
+    the `weights`, and c_A the `costs`, as in `cheapest`.
     """
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
@@ -47,7 +47,10 @@ def gaussian_optimum(
 
 
 def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
-    """The θ for which the largest v_B of Gaussian noise is nearly minimal, found in floats."""
+    """The θ for which the largest v_B of Gaussian noise is nearly minimal, found in floats.
+
+    The search is over the same θ as in `gaussian_optimum`.
+    """
     prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
     for _ in range(_FIXED_POINT_STEPS):
         theta = cheapest(marginals, prices, costs)
@@ -125,8 +128,8 @@ def bound_of_largest(
     """A lower bound on the largest ln v_B for any additive noise, proved as `bound` is.
 
     v_B is the variance of the numbers of table B. The largest ln v_B is at least Σ w_B ln v_B for
-    any weights w_B > 0 with sum 1. Floats propose weights for which the Gaussian optimum has equal
-    variances, which give the largest bound.
+    any weights w_B > 0 with sum 1. Floats propose weights for which the Gaussian optimum has nearly
+    equal variances; they give nearly the largest bound.
     """
     prices = np.ones(len(marginals.tables))
     for _ in range(_FIXED_POINT_STEPS):

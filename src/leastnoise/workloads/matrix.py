@@ -66,7 +66,7 @@ class LeastSquares:
         """The answers to all questions, given noisy sums that are multiples of `grid`.
 
         Cells are estimated by A⁺y and rounded to multiples of grid·2^−16; without a strategy they
-        are y itself. The answers are exact sums of these cells, rounded to floats.
+        are y itself. The answers are exact weighted sums of these cells, rounded to floats.
         """
         steps = [int(Fraction(number) / grid) for number in noisy.tolist()]
         if self.strategy is not None:
@@ -80,7 +80,7 @@ class LeastSquares:
 
 
 def _fit(strategy: StrategyMatrix, inverse: Floats, sums: Sequence[int]) -> list[int]:
-    """The whole numbers nearest to A⁺·sums, by iterative refinement with exact residuals."""
+    """A⁺·sums, rounded to whole numbers, by iterative refinement with exact residuals."""
     rows = strategy.numerators.astype(object)
     wanted = np.array([number << BITS for number in sums], dtype=object)
     cells = np.zeros(rows.shape[1], dtype=object)

@@ -28,10 +28,10 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # fractional parts of multiples ar
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
     """A strategy for Gaussian noise with nearly the least total variance, and prices that prove it.
 
-    The strategy A has shape (n, n), and the prices y have shape (n,). A minimises tr(V X⁻¹) under
-    X_ii <= 1. Both come from the fixed point y = diag(M)/tr M, with M = (D V D)^½. By duality every
-    y gives an X, and proves that tr(V X⁻¹) >= (tr M)²/Σ_i y_i for all allowed X. The strategy and
-    the prices may be from different steps.
+    The strategy A has shape (n, n), and the prices y have shape (n,). A nearly minimises tr(V X⁻¹)
+    under X_ii <= 1. Both come from the fixed point y = diag(M)/tr M, with M = (D V D)^½. By duality
+    every y gives an X, and proves that tr(V X⁻¹) >= (tr M)²/Σ_i y_i for all allowed X. The strategy
+    and the prices may be from different steps.
     """
     prices = _raise_to_floor(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices
@@ -72,7 +72,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
 
     A p-identity is the identity matrix above p more rows Θ >= 0, with column j divided by 1 + Σ_k
     Θ_kj. So all its columns have the l1 norm 1. The result is the best of the local optima from a
-    few starts.
+    few starts, or the identity matrix if none is better.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
@@ -99,7 +99,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
 
 
 def _list_starts(queries: Floats, gram: Floats) -> list[Floats]:
-    """Start values of Θ: evenly spread numbers, the main directions of V, and the questions."""
+    """Start values of Θ: evenly spread numbers, the main directions of V, and W if it is small."""
     size = len(gram)
     rows = min(size, max(1, round(1.2 * math.sqrt(size))))  # beside I
     kinds = [(count, spread) for count in (rows, (rows + 1) // 2) for spread in _SPREADS]

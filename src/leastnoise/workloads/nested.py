@@ -171,7 +171,7 @@ class Nested(TableLattice):
         return _Climb(weights=weights, alone=alone, summed=summed)
 
     def _shares(self, level: int, climb: _Climb) -> Floats:
-        """The fraction of a parent's correction that each child gets, for the nodes in `level`.
+        """The fraction of a parent's correction that each child gets, for all parents in `level`.
 
         The correction is the parent's estimate minus the sum of its children's estimates. A child c
         of v gets the fraction a_c/q_v of it (`_Climb`); shape (children, masks). If nothing is
@@ -220,7 +220,7 @@ class Nested(TableLattice):
         return rows
 
     def largest_part(self, information: Floats, table: int) -> float:
-        """A bound on the part of a number's variance due to the noise of one measured number."""
+        """A bound on the part of a variance in `table` that one measured number's noise causes."""
         parts: list[float] = []
         _, mask = self.split(table)
         for measured in np.flatnonzero(information).tolist():
@@ -302,8 +302,8 @@ class _Climb:
 
     `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of the estimate of
     node v from measurements in and below v. `summed` has q_v, the variance of the sum of such
-    estimates of v's children. Both have an array of shape (nodes, masks) for each level. All values
-    of a level are infinite where nothing is measured.
+    estimates of v's children. Both have an array of shape (nodes, masks) for each level. A value is
+    infinite where no measurement determines such an estimate.
     """
 
     weights: Floats

@@ -45,7 +45,7 @@ class RankTree:
         return TreeStrategy(noise=self.noise, tables=(Nodes(level=0),))
 
     def half_widths(self, level: Fraction) -> Floats:
-        """A bound on |W| that holds with probability 95 %, for each g = 0, …, B."""
+        """For each g = 0, …, B, a bound on |W| that holds with probability 95 %; a is `level`."""
         norms = self._norms(level)[: self.candidates + 1]
         return (norms / MISSED ** (1 / _ORDERS)).min(axis=1)
 

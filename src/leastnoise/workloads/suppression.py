@@ -7,8 +7,8 @@ A box for c has a second cell, which differs from c in all attributes of D. Its 
 each attribute of D from one of the two cells. Add 1 or −1 to the corners, with alternating signs,
 at one key of every attribute outside D. That changes only tables by all of D, only at the corners,
 and all tables still add up. If these corners are suppressed, the shown numbers fit the data before
-and after the change, so no corner follows from them. D is a smallest set of attributes for which no
-further table changes.
+and after the change, so no corner follows from them. The fewest tables change if D is all of B's
+attributes with several keys. D is a smallest set with which no more tables change.
 
 If the total of all cells is public, D isn't empty. A table with a single cell is that total: its
 number is public, whether it is suppressed or not.
@@ -52,7 +52,7 @@ class Suppression:
     total_is_known: bool = False
 
     def add_secondary(self, counts: Mapping[int, Floats], below: float) -> dict[int, Bools]:
-        """Suppress counts under `below` > 0, and further cells so that each has a box.
+        """Suppress counts under `below` > 0, and all corners of a box for each suppressed cell.
 
         Returns an array for each table, True for suppressed cells. Tables are processed from the
         coarsest on, and cells in the order of their keys. If a cell has no box of suppressed cells,
@@ -109,7 +109,7 @@ class Suppression:
     def _find_boxes(self, costs: Mapping[int, Floats]) -> Iterator[tuple[int, float]]:
         """Find the cheapest box of each cell of cost 0, and set the costs of its corners to 0.
 
-        Yields the cell's table and the cost of its box.
+        A corner of an earlier box is left out. Yields the cell's table and the cost of its box.
         """
         safe = {table: np.zeros(cost.shape, dtype=np.bool_) for table, cost in costs.items()}
         for table in sorted(self.tables, key=lambda table: (table.bit_count(), table)):
@@ -125,10 +125,11 @@ class Suppression:
     def _cheapest(
         self, table: int, cell: Sequence[int], costs: Mapping[int, Floats]
     ) -> tuple[float, Cell]:
-        """The least cost of a box for a cell, and the first opposite corner of such a box.
+        """The least cost of a box for a cell, and the opposite corner of such a box.
 
-        A box of cost 0 with keys near the cell is taken without further search. If many cells are
-        suppressed, most cells have such a box.
+        The cost of a box is the sum of the costs of its corners. A box of cost 0 with keys near the
+        cell is taken without further search. If many cells are suppressed, most cells have such a
+        box.
         """
         keys = [*zip(cell, self.sizes, strict=True)]
         starts = [max(min(at - _NEAR // 2, size - _NEAR), 0) for at, size in keys]

@@ -1,9 +1,9 @@
 """Tables with whole-number noise on a tree: variances and half-widths of their numbers.
 
-All tables are sums of the tree's cells. A table has one of three forms: the nodes of a level
-(`Nodes`), sums of the first cells (`Prefixes`), or sums over columns (`Crossed`). In the last form
-the tree has a level for each column. `GroupSums` adds up tables of the first two forms over groups.
-Each form computes the variances and the laws of its numbers.
+All tables are sums of the tree's cells. A table has the nodes of a level (`Nodes`), sums of the
+first cells (`Prefixes`), a single sum (`FirstLeaves`, `CellRange`), or sums over columns
+(`Crossed`). In the last form the tree has a level for each column. `GroupSums` adds up tables of
+the first two forms over groups. Each form computes the variances and the laws of its numbers.
 
 Notation: level 0 of a tree is its root, and the cells are its last level. In an even tree all nodes
 of a level have equally many children, and `branches` lists these numbers. S_g is the sum of the
@@ -107,7 +107,7 @@ class TreeTable(ABC):
         """Raise NotApplicable if `check` would raise it for all shares; called before a search.
 
         `alone` is noise in the cells only, whose sums have the narrowest laws. `scale` is the scale
-        of noise with which the privacy loss for a shift of one cell by 1 is 1.
+        that meets the budget if each row of a unit costs 1: see `Agreeing.cost`.
         """
         del scale
         self.check(alone)
@@ -163,8 +163,9 @@ class Nodes(TreeTable):
 class Prefixes(TreeTable):
     """The sums of the first g cells of an even tree, for g = 1, …, `count`.
 
-    A search compares the mean of Var(S_g − aT) over the `levels` a. For a = 0 that is the variance
-    of the sum itself; other levels are for quantiles, which are read from such differences.
+    A search compares the mean of Var(S_g − aT) over all a in `levels`. For a = 0 that is the
+    variance of the sum itself. Other a are levels of quantiles, which are read from such
+    differences.
     """
 
     count: int
@@ -198,7 +199,8 @@ class Prefixes(TreeTable):
         """A bound on the bias of each sum if counts are made whole numbers >= 0.
 
         A sum of fewer than `count` cells is a sum of disjoint nodes, whose biases add up. If the
-        tree has exactly `count` cells, their sum is the root; else its bias is at most std/2.
+        tree has exactly `count` cells, their sum is the root. Else the bias of the sum of `count`
+        cells is at most half of its std.
         """
         laws, branches = level_laws(noise), noise.branches
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
@@ -424,7 +426,7 @@ class TreeStrategy:
         return sums_after(self.noise, leaf, sums, drawn)
 
     def bound(self, budget: Budget, *, largest: bool = False) -> float:
-        """A lower bound on the geometric mean of the tables' stds, for any noise.
+        """A lower bound on the geometric mean of the tables' stds, for any additive noise.
 
         With `largest` it is a lower bound on the largest std. The tables must be `Nodes` of all
         levels from some level down to the cells.

@@ -63,7 +63,7 @@ class TreeOffer:
     def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
         """The tree's noise with these shares, scaled so that it hides `rows` at the budget's ε.
 
-        `scale` is the scale that hides `rows` if a shift of a cell by 1 has the privacy loss 1.
+        `scale` is the scale that hides `rows` if each row costs 1: see `Agreeing.cost`.
         """
         noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
         return noise.scaled(noise.cost(rows) / rows.most)
@@ -142,7 +142,7 @@ def _best_shares(
 def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
     """Yield even trees of 1 to `deepest` levels with at least `counts` cells.
 
-    All branches of a tree are about equal, and it has only few more cells than `counts`.
+    All branches of a tree are equal, except that the first may be smaller.
     """
     for levels in range(1, deepest + 1):
         b = next(b for b in range(2, counts + 2) if b**levels >= counts)

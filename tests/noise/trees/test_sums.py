@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
@@ -70,3 +70,11 @@ def test_laws_that_take_too_long() -> None:
     for ask in (lambda: check_numbers(wide), lambda: half_width_of_sum(wide, (False, True), 0.95)):
         with pytest.raises(NotApplicable, match="numbers"):
             ask()
+
+
+@pytest.mark.parametrize("coverage", [0, 1 - 1e-7, 1, 1.5])
+def test_a_coverage_is_between_0_and_1_and_not_too_close_to_1(coverage: float) -> None:
+    law = Agreeing(scale=1, branches=(3, 4), shares=(0, "0.4", "0.6"))
+    fixed = (False, True)
+    with pytest.raises(InvalidArgument, match="coverage"):
+        half_width_of_sum(law, fixed, coverage)

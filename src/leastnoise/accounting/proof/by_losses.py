@@ -1,8 +1,9 @@
 """Prove δ(ε) of several releases, or of samples, by the law of their privacy losses.
 
-l2 mechanisms, and Gaussian and Laplace noise beside others, are composed through their moment
-generating functions (`moment_sum`). All others go through loss lattices from both sides
-(`common_lattice`), convolved with a proved allowance for rounding (`balls.convolution`).
+Most compositions of l2, Gaussian and Laplace noise go through moment generating functions
+(`moment_sum`). All others go through loss lattices from both sides (`common_lattice`), convolved
+with a proved allowance for rounding (`balls.convolution`). A single sample needs neither
+(`sampled`).
 
 Each δ is about a pair of output laws, on two neighbouring inputs. With Poisson subsampling, the
 pairs for a removed and for an added record aren't mirror images of each other. So each is composed

@@ -56,7 +56,7 @@ _EDGE = Bisection(halvings=42)  # for a largest loss that is the edge of a bound
 def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Make an upper lattice of losses for each part: its δ is nowhere below the part's δ.
+    """Make an upper lattice of losses for each part: its δ is nowhere below the δ of one release.
 
     The result has pairs of a lattice and the part's number of compositions. All lattices have the
     same step. The losses are for a record that is removed, or added if `removed` is False.
@@ -70,7 +70,7 @@ def make_upper_parts(
 def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Make atoms of losses for each part, `LowerCells`: their δ is nowhere above the part's δ.
+    """Make `LowerCells` of losses for each part: their δ is nowhere above the δ of one release.
 
     The result has pairs of `LowerCells` and the part's number of compositions. All have the same
     step. `removed` and `coarser` are as in `make_upper_parts`.
@@ -111,16 +111,18 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 def _step(
     parts: Sequence[Releases], points_per_std: int, *, upper: bool, coarser: float = 1.0
 ) -> Fraction:
-    """The step h of all lattices: a loss that many outputs have, divided by a whole number.
+    """The step h of all lattices: mostly a loss that many outputs have, over a whole number.
 
     A lattice adds about h² to the variance of each loss. So h² Σk is kept at Σks²/n², for parts
     with k compositions and a loss with the standard deviation s, and n = points_per_std. The
-    frequent loss comes from the part with the largest k·loss². Laws whose δ takes microseconds get
-    a smaller step, as long as neither the largest loss nor the width of the sum has too many steps.
-    No lattice has more points than a limit, which grows with points_per_std beyond the default.
+    frequent loss comes from the part with the largest k·loss², unless a common divisor of all
+    frequent losses is nearly as large as the wanted step. Laws whose δ takes microseconds get a
+    smaller step, as long as neither the largest loss nor the width of the sum has too many steps;
+    `coarser` multiplies this step. The number of points is limited. The limit grows with
+    points_per_std beyond the default, and is higher for `upper` lattices of samples.
 
-    If all losses are multiples of one number, h is this number and no loss is rounded, unless a
-    lattice would then exceed the limit.
+    If all losses are multiples of one number, h is this number and no loss is rounded, unless there
+    would be too many points.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
@@ -162,7 +164,7 @@ def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
 
 
 def find_frequent_loss(part: Releases) -> Fraction | None:
-    """A loss that many outputs have, which should be a lattice point; None if unknown."""
+    """A loss that many outputs have, to be a lattice point; None if unknown, and for samples."""
     if part.sampling_rate != 1:  # lattices of samples have origins of their own
         return None
     shift = part.noise.worst_shift(part.shifts.outer)
@@ -256,9 +258,9 @@ def _base(
 ) -> tuple[Fraction, int]:
     """The step and the size of the lattice of losses before subsampling.
 
-    The size is the number of steps up to the largest loss, which is a lattice point. The errors of
-    this lattice and of the lattice after subsampling add up. Each is proportional to the square of
-    the step, relative to the standard deviation of the loss.
+    `step` is the step of the lattice after subsampling, and the size the number of steps from 0 to
+    the largest lattice point. The errors of the two lattices add up. Each is proportional to the
+    square of the step, relative to the standard deviation of the loss.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = (
@@ -301,8 +303,8 @@ def find_largest_finite_loss(
 ) -> Fraction:
     """The upper end of a lattice for the losses of a release, for a removed record.
 
-    It is the largest finite loss, or a loss beyond which finite losses have negligible mass. No
-    proof relies on it.
+    It is the largest finite loss, or a loss beyond which finite losses count as infinite. No proof
+    relies on it.
     """
     return (
         _reach(noise, sensitivity)

@@ -1,10 +1,10 @@
 """Prove δ(ε) of one release from its law, or of several releases, each with noise of its own.
 
 Gaussian releases compose to one Gaussian exactly. If part i has kᵢ releases of scale σᵢ and worst
-shift Δᵢ, this Gaussian has the shift μ in its scales, with μ² = Σ kᵢ(Δᵢ/σᵢ)². Everything else, and
-every Poisson sample, goes through the law of the losses (`by_losses`). The laws are fixed in
-advance: theory/accounting.md §1 A proves nothing about scales that are chosen after outputs were
-seen.
+shift Δᵢ, this Gaussian has the shift μ in its scales, with μ² = Σ kᵢ(Δᵢ/σᵢ)². All other
+compositions, and Poisson samples, go through the law of the losses (`by_losses`). The laws are
+fixed in advance: theory/accounting.md §1 A proves nothing about scales that are chosen after
+outputs were seen.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def prove_composed(
 ) -> ProvedDelta:
     """Enclose δ(epsilon), the smallest δ at which `parts` together are (epsilon, δ)-private.
 
-    Raises NotApplicable if losses or shifts are too large for a lattice, or if the parts are about
-    different neighbours.
+    Raises NotApplicable if the composition of a law isn't proved here, if its losses are too large
+    for a lattice, or if the parts are about different neighbours.
     """
     common_neighbours(part.neighbours for part in parts)
     if is_whole(parts):
@@ -135,9 +135,10 @@ def prove_pair(
 def bound_composed(
     parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> arb:
-    """Enclose an upper bound on δ(epsilon) of all parts, with half the work of `prove_composed`.
+    """Enclose an upper bound on δ(epsilon) of all parts together.
 
-    The upper end of the ball is at least δ.
+    The upper end of the ball is at least δ. Most compositions take half the work of
+    `prove_composed`, as they need no lower bound.
     """
     common_neighbours(part.neighbours for part in parts)
     if is_whole(parts):

@@ -50,7 +50,7 @@ _NEWTON = 60
 
 
 def serves(parts: Sequence[Releases]) -> bool:
-    """True if this module proves the composition of `parts`: l2, Gaussian or Laplace noise.
+    """True if the proof by moments is tried for `parts`: all are l2, Gaussian or Laplace noise.
 
     False if a part is sampled. False, too, if all parts are Gaussian, since they have a closed form
     together. And False if all are Laplace, for which |M(c + iu)| doesn't fall to 0 as the imaginary
@@ -80,7 +80,7 @@ def prove_by_moments(
 
 
 def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None:
-    """An upper bound on δ(epsilon), as a ball; None where `prove_by_moments` is None."""
+    """An upper bound on δ(epsilon), as a ball; None for the same reasons as `prove_by_moments`."""
     ends = _ends(laws_of(parts, inner=False), epsilon, 0.0)
     return None if ends is None else ends[1]
 
@@ -88,7 +88,7 @@ def bound_by_moments(parts: Sequence[Releases], epsilon: Fraction) -> arb | None
 def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
     """A lower and an upper bound on δ(epsilon), as balls.
 
-    None in the cases where `prove_by_moments` is None.
+    None for the same reasons as `prove_by_moments`.
     """
     reach = _reach(laws)
     if reach is not None and reach <= epsilon:
@@ -126,7 +126,7 @@ class MomentSum:
     def near(
         cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
-        """Choose c and the nodes for ε near `epsilon`.
+        """Choose c and the nodes for ε near `epsilon`; `closest` is as in `prove_by_moments`.
 
         None if the search for c fails, or if too many nodes are needed.
         """
@@ -191,7 +191,7 @@ class MomentSum:
         """Approximate the ε >= 0 at which δ is `delta`, in floats, starting from `near`.
 
         The result is no part of the proof. Newton's method uses −c as the slope of ln δ, which is
-        the slope at the ε for which c is the best.
+        about the slope at the ε for which c is the best.
         """
         epsilon = near
         exact = 1e-15  # relative accuracy of ε

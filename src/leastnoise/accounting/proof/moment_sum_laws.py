@@ -1,4 +1,4 @@
-"""Moment generating functions of privacy losses, at complex arguments with one real part.
+"""Moment generating functions of privacy losses, at complex arguments with the same real part.
 
 The proofs in `moment_sum` need their values on a vertical line, and bounds on their absolute values
 far up the line.
@@ -64,7 +64,7 @@ class LossMoments(Protocol):
 
 
 class Envelope(Protocol):
-    """An upper bound on the characteristic function |X(u)| that decreases with the height u."""
+    """An upper bound on the characteristic function |X(u)| that never grows with the height u."""
 
     def beyond(self, height: Fraction) -> arb:
         """A bound on the characteristic function |X(u)| for all heights u >= `height` > 0."""
@@ -418,7 +418,7 @@ class SphericalEnvelope:
 def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
     """Enclose the weight β of `SphericalMoments` to about `bits` bits; `ratio` is a.
 
-    The working precision grows where digits cancel in K_0 and K_1, from which ρ_ν follows.
+    The working precision grows, up to 8 times `bits`, if too many digits cancel.
     """
     weight = arb.nan()
     lost = 16  # bits

@@ -89,8 +89,8 @@ def loss_range(
 ) -> tuple[Fraction, Fraction]:
     """The least and the largest finite loss after subsampling, for a removed record.
 
-    Both are rounded outward. Finite losses before subsampling are at most `reach`; with `leaks`,
-    some losses are infinite.
+    Both are rounded outward. Finite losses before subsampling lie between −`reach` and `reach`;
+    with `leaks`, some losses are infinite.
     """
     with precision(BITS):
         least = ball(-reach).exp() if not leaks else arb(0)
@@ -107,7 +107,7 @@ def _round_outward(value: arb, direction: int) -> Fraction:
 def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
     """Approximate the standard deviation of the loss after subsampling.
 
-    `base` is a lattice of the losses before it.
+    `base` is a lattice of the losses before subsampling.
     """
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
@@ -127,11 +127,11 @@ def sample_upper(
     """A law of losses whose δ is nowhere below the δ of the subsampled pair.
 
     `base` is an upper lattice of (P, Q), so its δ bounds (Q, P) from above too. `ends` are the
-    numbers of `loss_range`; all finite losses of `base` lie between them, and the largest loss is a
-    lattice point. An atom (p, q) is a set of outputs with the probability p under the first law
-    of the pair, and q under the second. Each atom is split between the lattice points z and z + h
-    around its loss, h = `step` ("connect the dots"). The mass at z + h is (p − q e^z)/(1 − e^(−h)),
-    and z gets the rest of p.
+    numbers of `loss_range`; the lattice after subsampling has the `step` h and the points of
+    `_points`. An atom (p, q) is a set of outputs with the probability p under the first law of the
+    pair, and q under the second. Each atom is split between the lattice points z and z + h around
+    its loss ("connect the dots"). The mass at z + h is (p − q e^z)/(1 − e^(−h)), and z gets the
+    rest of p. An atom with a loss beyond the last point counts as an infinite loss.
     """
     origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
@@ -197,7 +197,7 @@ def _points(
 def _upper_atoms(
     base: LossLattice, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
-    """Atoms (p, q) of the subsampled pair and its mass of infinite loss, so that δ is no smaller.
+    """Atoms (p, q), and a mass of infinite loss: together their δ is at least the sampled pair's.
 
     Each p and the mass are rounded up, each q is rounded down.
 
@@ -234,7 +234,7 @@ def _upper_atoms(
 def _lower_atoms(
     base: LowerCells, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
-    """Atoms (p, q) of the subsampled pair and its mass of infinite loss, so that δ is no larger.
+    """Atoms (p, q), and a mass of infinite loss: together their δ is at most the sampled pair's.
 
     Each p and the mass are rounded down, each q is rounded up.
 

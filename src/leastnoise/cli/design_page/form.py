@@ -80,9 +80,10 @@ def read_record(texts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_texts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the spec in `record` to texts of a form; `read_record` inverts this.
+    """Convert the spec in `record` to texts of a form, for `read_record` to convert back.
 
-    Raises SpecError for a key that no spec has, because saving would drop it.
+    Raises SpecError for a key that no spec has, because saving would drop it. Also raises it for a
+    section that isn't a table.
     """
     texts: dict[str, Any] = {}
     nodes = dict(_sections())
@@ -129,7 +130,7 @@ def write_toml(record: Mapping[str, Any]) -> str:
 
 
 def _group_columns(record: Mapping[str, Any]) -> list[list[str]]:
-    """The grouping columns in order, which equality of dictionaries ignores."""
+    """The grouping columns of each query, in the order that equality of dictionaries ignores."""
     return [[*query.get("group_by", ())] for query in record["query"]]
 
 
@@ -304,7 +305,7 @@ def _write_fields(values: object, fields: Schema, within: str) -> dict[str, Any]
 
 
 def _write(value: Any, node: Schema) -> str | bool:
-    """A text that `_read` converts back to `value`; for a flag, its truth value."""
+    """A text that `_read` converts back to `value`, if there is one; a flag stays a bool."""
     kind = _kind(node)
     if kind == "flag" and isinstance(value, bool):
         return value

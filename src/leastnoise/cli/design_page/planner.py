@@ -94,13 +94,13 @@ class Planner:
             process.wait()
 
     def close(self) -> None:
-        """End the process, for good."""
+        """End the process, and close its pipes."""
         self.stop()
         with self._turn:
             self._forget()
 
     def _forget(self) -> None:
-        """Close the pipes of the process, which has ended or is ending."""
+        """End the process if it still runs, and close its pipes."""
         if self._process is not None:
             with self._process, suppress(OSError):
                 self._process.kill()
@@ -149,7 +149,10 @@ def _plan(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _describe_columns(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The columns of the source, its joined tables and [derive], from headers and metadata."""
+    """The columns of the source, its joined tables and [derive], from headers and metadata.
+
+    For a CSV, the result also has a hint about its first line, and its guessed delimiter.
+    """
     from leastnoise.tables.rows import starter
 
     columns: dict[str, dict[str, Any]] = {}

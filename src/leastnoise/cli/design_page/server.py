@@ -59,7 +59,8 @@ class Designer(ThreadingHTTPServer):
     def __init__(self, spec: Path, *, port: int = 0) -> None:
         """Open the spec, or begin a new one.
 
-        Raises InvalidInput if it isn't a spec, or the port is taken.
+        Raises InvalidInput if the file can't be read or isn't a spec, if its folder is missing, or
+        if the port can't be used.
         """
         self.spec = spec.absolute()
         self.folder = self.spec.parent
@@ -91,7 +92,10 @@ class Designer(ThreadingHTTPServer):
         return form.describe(self.folder) | {"texts": self.texts, "spec": self.spec.name}
 
     def save(self, texts: Any, *, replace: bool) -> dict[str, Any]:
-        """Write the spec. A file that this page didn't write is replaced only with `replace`."""
+        """Write the spec. A file that this page didn't write is replaced only with `replace`.
+
+        Returns {"saved": True}, or {"exists": True} if nothing was written.
+        """
         text = form.write_toml(form.read_record(texts))
         with suppress(FileExistsError):
             self._write_new(text)
@@ -188,7 +192,7 @@ class _Request(BaseHTTPRequestHandler):
             self._refuse(404, "There is nothing at this address.")
 
     def do_POST(self) -> None:
-        """Plan, save or run the spec that the page sends."""
+        """Plan or save the spec that the page sends, or run the saved spec."""
         name = self._name()
         if name is None:
             return

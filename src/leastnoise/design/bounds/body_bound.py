@@ -62,7 +62,7 @@ class StaircaseMoment:
     def of(cls, *, epsilon: Fraction, dimension: int, power: int) -> Self:
         """The function for D = `dimension` and p = `power`.
 
-        Raises ArithmeticError if 16,384 bits can't enclose it.
+        Raises ArithmeticError if 16,384 bits don't suffice to enclose it well.
         """
         degree = dimension + power
         for bits in precisions(ctx.prec, 1 << 14):
@@ -95,7 +95,7 @@ class StaircaseMoment:
         return self.factor * self.above[0](u) / self.below[0](u)
 
     def approximate_minimum(self) -> arb:
-        """Enclose the smallest of E N^p at a few γ; it is slightly above the minimum over all γ."""
+        """Enclose the smallest of E N^p at a few γ, which is never below the minimum over all γ."""
         smallest = self._smallest()
         values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
         return min(values, key=lambda value: float(value.log()))
@@ -123,7 +123,7 @@ class StaircaseMoment:
         return min(candidates, key=lambda gamma: float(self.at(gamma).mid()))
 
     def _dip(self, low: float, high: float) -> Fraction:
-        """Approximate the γ in [low, high] with the smallest E N^p, which has one minimum there."""
+        """Approximate the γ in [low, high] with the smallest E N^p, if it has one minimum there."""
         return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
@@ -238,7 +238,7 @@ class BodyWitness:
 
     Noise that is ε-DP for S is nε-DP for n·S, and so is the noise of any j numbers. So E‖X‖₂^p >=
     ρ^p·m_j(nε) (theory/bodies.md §8). The mean over all sets of j numbers gives E‖X‖₂² of all
-    numbers. For L2 sensitivity, with j = `dimension`, the staircase in ‖x‖₂ attains the bound.
+    numbers. For L2 sensitivity, n = 1 and j = `dimension`, the staircase in ‖x‖₂ attains the bound.
 
     `gamma` is a guess of the γ at which the staircase's moment is smallest. A bad guess can only
     make the proof fail.

@@ -149,7 +149,7 @@ class LowerBound:
         loss: `Loss.MAE`, E|X|, or `Loss.MSE`, E X².
         value: The bound, >= 0.
         epsilon: ε of the guarantee, an exact number.
-        delta: δ of the guarantee, an exact number; only `verify` checks that 0 <= δ < 1.
+        delta: δ of the guarantee, an exact number; `prove` and `verify` check that 0 <= δ < 1.
         witness: Dual prices, or a volume, from which `verify` proves the bound.
         scope: "real" for any noise that hides every shift in [−1, 1]; "integer" for noise on the
             integers for an integer query, whose sensitivity is the witness's `cells` steps.
@@ -236,7 +236,7 @@ class LowerBound:
         """Prove the bound again, in integers or balls, from the witness alone.
 
         Raises:
-            CertificateRejected: The bound doesn't hold.
+            CertificateRejected: The witness doesn't prove the bound.
 
         """
         proved = max(_prove(self), Fraction(0))
@@ -339,9 +339,9 @@ class LowerBound:
             The bound, not yet verified.
 
         Raises:
-            CertificateRejected: Fields are unknown, missing or repeated, or have a wrong type or
-                version.
-            InvalidInput: The text is no JSON.
+            CertificateRejected: A field is unknown, missing or repeated, or has a wrong type or a
+                value out of range; or the version is another.
+            InvalidInput: The text is no JSON, or is too long.
 
         """
         fields = exact_fields(parse_object(text), _FIELDS, where="lower bound")

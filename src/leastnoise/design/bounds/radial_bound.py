@@ -50,9 +50,9 @@ class Tail:
 
     The random direction is uniform in R^d. For 0 <= t <= 1, F = ½ I_{t(2−t)}((d − 1)/2, ½), with I
     the regularised incomplete beta function. It is enclosed in balls at the `nodes`. The density of
-    w = cos θ is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F
-    is convex, or concave for d = 2. Between nodes, a chord lies on one side of F, and the extended
-    previous chord on the other.
+    w = cos θ is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] never falls for d >= 3, and falls for d = 2.
+    So F is convex, or concave for d = 2. Between nodes, a chord lies on one side of F, and the
+    extended previous chord on the other.
     """
 
     nodes: Floats
@@ -79,7 +79,7 @@ class Tail:
 
 @lru_cache(maxsize=4)
 def tail(dimension: int) -> Tail:
-    """The bounds on F in `dimension` >= 2 dimensions; they take a few tenths of a second."""
+    """The bounds on F in `dimension` >= 2 dimensions, computed in a few tenths of a second."""
     ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
     nodes, lower, upper = [1.0], [0.5], [0.5]
     with precision(128):
@@ -153,12 +153,13 @@ class RadialWitness:
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """A lower bound on E‖X‖₂² of all noise X that hides the shifts of length 1.
+        """A lower bound on E‖X‖₂² of all (ε, δ)-private noise X for the shifts of length 1.
 
-        Let G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r). Private noise X, and so its mean over
-        rotations, has E ψ(X) − c·E ψ(X + v) <= λδ: the left side is an integral of ψ <= λ against p
-        − cq, where p is the density of X and q the density of X + v. For spherical X the left side
-        is E G(|X|). If r² + G(r) >= z for every r >= 0, then E‖X‖² >= z − λδ (theory/noise.md §5).
+        Let G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r), and let ψ(x) stand for ψ(|x|, |x − v|).
+        Private noise X, and so its mean over rotations, has E ψ(X) − c·E ψ(X + v) <= λδ: the left
+        side is an integral of ψ <= λ against p − cq, where p is the density of X and q the density
+        of X + v. For spherical X the left side is E G(|X|). If r² + G(r) >= z for every r >= 0,
+        then E‖X‖² >= z − λδ (theory/noise.md §5).
         """
         self._check()
         least = float(self.values(epsilon).min())
@@ -169,7 +170,8 @@ class RadialWitness:
     def values(self, epsilon: Fraction) -> Floats:
         """Lower bounds on r² + G(r), one float for all r in a cell, for each cell up to ρ + 1.
 
-        G is the function in `bound`. Raises CertificateRejected if ε is too large.
+        G is the function in `bound`. Raises CertificateRejected if ε is too large or a field is out
+        of its range.
         """
         self._check()
         if epsilon > _MOST_EPSILON:
@@ -248,7 +250,7 @@ class RadialWitness:
 
     @classmethod
     def from_record(cls, record: object) -> RadialWitness:
-        """Read a result of `record`; raises CertificateRejected for anything else."""
+        """Read a result of `record`; raises CertificateRejected if a name or a type differs."""
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
         whole = {name: require_type(fields[name], int, where=name) for name in _FIELDS[:4]}
         return cls(
@@ -300,12 +302,15 @@ class _Moved:
     def above(self, distribution: Tail) -> Floats:
         """Upper bounds of the sum in each cell, in units of the prices.
 
-        A further relative rounding error of _SLACK is possible, which the caller adds.
+        They may still be too small by a relative rounding error of _SLACK, which the caller adds.
         """
         return self._inside(distribution) + self._rest(distribution)
 
     def _inside(self, distribution: Tail) -> Floats:
-        """The part of the sum over boundaries that are inside; all of them have r − 1 < e_i < r."""
+        """An upper bound on the part of the sum over boundaries that are inside.
+
+        Only those with r − 1 < e_i < r count: there is no |x| below r − 1.
+        """
         here = self._here[:, None]
         boundary = here - self._cells + np.arange(1, self._cells + 1)
         index = np.minimum(boundary, self._last + 1)
@@ -329,7 +334,7 @@ class _Moved:
         return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
 
     def _rest(self, distribution: Tail) -> Floats:
-        """The part of the sum over the other boundaries: those outside, and the few between."""
+        """An upper bound on the rest of the sum: boundaries outside, and the few between."""
         first, outside = self._uncertain, self._outside
         level = np.arange(len(self._omega))
         most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))
@@ -368,7 +373,8 @@ class _Moved:
     def _chance_missed(self) -> Floats:
         """For each cell and level, the T with F(T) = P(|rU + v| < A_l(s)).
 
-        r = s + h is the end of the cell. F is the F of `Tail`. It is 0 for T < 0, which becomes 0.
+        r = s + h is the end of the cell. F is the F of `Tail`, and F(T) = 0 for T <= 0. So a
+        negative T is replaced by 0.
         """
         r = (self._here + 1)[:, None] / self._cells
         excess = self._reached - (r - 1)
@@ -376,6 +382,6 @@ class _Moved:
 
 
 def whole_numbers(values: object) -> tuple[int, ...]:
-    """A witness's list of integers, from a record."""
+    """A witness's list of integers, from a record; raises CertificateRejected for other values."""
     numbers = require_type(values, list, where="witness")
     return tuple(require_type(value, int, where="witness") for value in numbers)

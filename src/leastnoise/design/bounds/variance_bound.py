@@ -74,10 +74,10 @@ def least_rms(
 ) -> float:
     """A proved lower bound on the root-mean-square std of the answers to `queries`, rounded down.
 
-    The bound holds for additive noise that hides a unit which may add `max_rows` to any cell.
+    The bound holds for additive noise that hides a unit which may add `max_rows` to any one cell.
     If a unit may also move from cell to cell, the noise has to hide more, so the bound still holds.
     It holds for any `prices` and any matrix U (see the notation). So floats propose both, and the
-    proof uses them rounded to integers.
+    proof uses them rounded to integers. It is 0 if U isn't nearly orthonormal.
     """
     roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
     rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
@@ -165,8 +165,8 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
     """A proved lower bound on the sum, over tables, of the mean ln variance of a table's numbers.
 
     It is rounded down. The bound is for additive noise that hides a shift of any one cell by 1.
-    `children` has the number of children of each node, by level, root first. Each level has
-    a table; the root's table is left out if `root` is False.
+    `children` has the number of children of each node above the cells, by level, root first. Each
+    level has a table, and so have the cells; the root's table is left out if `root` is False.
     """
     levels = len(children)
     while len(children[levels - 1]) > MOST_PARENTS:  # the root is one node
@@ -262,12 +262,10 @@ def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], 
 def _price(
     tree: _BoundTree, sums: list[list[int]], background: list[list[int]], extra: list[int]
 ) -> int:
-    """The price Σ_i m_i over all cells i, in integers.
+    """The price Σ_i m_i over all cells i, in integers, of the vectors from `_whole_vectors`.
 
-    The matrix diag(m) dominates the matrix M of the vectors.
-
-    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). All pairs of cells with parents k and l
-    have the same products. A cell's own vector has `extra` more at that cell.
+    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). All pairs of two cells with parents k and
+    l have the same M_ik. A cell's own vector has `extra` more at that cell.
     """
     n, of_sums = (
         tree.below,

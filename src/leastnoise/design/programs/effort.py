@@ -31,10 +31,10 @@ TOLERANCE = 1e-9
 class Effort:
     """The target gap of a design, and the work or time that may be spent on it.
 
-    `gap` is relative (0.005 is half a per cent; None uses a default). A search ends after `work`,
-    or after `seconds` if they are set, and returns its best design. With `seconds` the design
-    depends on the machine. `progress` is called with a sentence for each stage. Raises
-    InvalidArgument unless 0 < gap < 1 and the time is positive.
+    `gap` is the relative excess of a design's loss over its lower bound that ends the search (0.005
+    is half a per cent; None uses a default). `work` is in the unit of WORK. If `seconds` are set,
+    they limit the search instead, and the design depends on the machine. `progress` is called with
+    a sentence for each stage. Raises InvalidArgument unless 0 < gap < 1 and 0 < seconds < ∞.
     """
 
     gap: float | None = field(converter=optional(real()), default=None)
@@ -70,7 +70,11 @@ class Effort:
 
 @final
 class Allowance:
-    """The rest of the work that a search may do, and its `deadline` (of time.perf_counter)."""
+    """The rest of the work that a search may do, and the time at which the search has to end.
+
+    `deadline` is a reading of time.perf_counter. If `whole` is given, this is a part of it, and
+    work is deducted from both.
+    """
 
     def __init__(
         self, *, work: float, deadline: float = math.inf, whole: Allowance | None = None
@@ -87,10 +91,7 @@ class Allowance:
         return self._deadline - time.perf_counter()
 
     def part(self, share: float) -> Allowance:
-        """A `share` of the rest, for one attempt.
-
-        The attempt's work is also deducted from the whole.
-        """
+        """An allowance for one attempt: a `share` of the remaining work and time."""
         remaining = self._seconds
         deadline = (
             math.inf if math.isinf(remaining) else time.perf_counter() + share * max(remaining, 0.5)

@@ -38,8 +38,8 @@ def least_variance(queries: CountingQueries) -> CountEllipse:
 
     Without that number there is a closed form for a record that is added or removed
     (theory/noise.md §8), and a search in one unknown for a record that is replaced. No linear map
-    has a smaller variance, for any spherical noise: averaging over permutations makes any map
-    symmetric.
+    has a smaller total variance, for any spherical noise: averaging over permutations of the
+    queries makes any map symmetric, and doesn't increase the variance.
 
     Args:
         queries: The counting queries.
@@ -70,9 +70,10 @@ def least_variance(queries: CountingQueries) -> CountEllipse:
 
 
 def _eigenvalues(d: int, k: int) -> tuple[float, float]:
-    """The eigenvalues (U, V) for which the longest image of a shift is 1, in closed form.
+    """The eigenvalues (U, V) of the ellipse of least total variance, in closed form.
 
-    There are d queries, of which a record counts in at most k (theory/noise.md §8).
+    There are d queries, and a record is added or removed, which counts in at most k of them with at
+    most 1. U and V are scaled so that P is 1 at the worst corner (theory/noise.md §8).
     """
     if d == 1:
         return 1.0, 1.0
@@ -128,7 +129,7 @@ def least_groups(sensitivity: Groups) -> Blocks:
 
     A replaced record may leave its group, which counts as two shifts by an added record. Or it
     stays in its group, and the row count is unchanged. With only one group, replacing a record
-    never changes the row count, so that its noise is wasted.
+    never changes the row count, so the noise of the row count is wasted.
 
     Args:
         sensitivity: The groups.
@@ -292,8 +293,8 @@ def least_trace(sensitivity: Vertices) -> Matrix:
     """The map whose ellipsoid has the least total variance for any finite set of points.
 
     Among all ellipsoids pᵀPp <= 1 that contain the points pᵢ, it minimises tr P⁻¹. The dual problem
-    is to maximise tr(M^½)² over M = Σ uᵢ pᵢpᵢᵀ with weights u >= 0 that sum to 1; the optimum has P
-    ∝ M^(−½).
+    is to maximise (tr M^½)² over M = Σ uᵢ pᵢpᵢᵀ with weights u >= 0 that sum to 1; the optimum has
+    P ∝ M^(−½). It is found by a search in floats.
 
     Args:
         sensitivity: The points.
@@ -302,7 +303,8 @@ def least_trace(sensitivity: Vertices) -> Matrix:
         The geometry.
 
     Raises:
-        InvalidArgument: The points do not span the whole space, or their squares aren't floats.
+        InvalidArgument: The points do not span the whole space, or a point's largest entry is too
+            large or too small to be squared in floats.
     """
     from scipy.optimize import minimize  # noqa: PLC0415
 

@@ -55,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def load_record(key: str) -> dict[str, object] | None:
-    """The record that was stored under `key`; None if there is no readable record."""
+    """The record that was stored under `key`; None if there is no usable record."""
     try:
         path = _path(key)
         if path.stat().st_size > 20_000_000:
@@ -126,16 +126,20 @@ def plain_gap(task: Task) -> float:
 
 
 def fine_gap(task: Task) -> float:
-    """A smaller relative gap that a search still reaches in well under a minute."""
-    return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)  # some seconds
+    """For ε <= 2, a smaller gap than `plain_gap`, which a search still reaches in seconds.
+
+    For a larger ε it is `plain_gap`.
+    """
+    return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)
 
 
 def find_design(task: Task, effort: Effort = _USUAL) -> Design:
     """A law for `task`, and a lower bound on the loss of every law.
 
     The law's loss exceeds the bound by at most the relative gap of `effort`, or else the best
-    design that was found is returned. Without a time limit the result doesn't depend on earlier
-    results: the cache only saves time. Raises NotApplicable if nothing was found.
+    design that was found is returned. Its law is None if no private law was found, as at δ = 0.
+    Without a time limit the result doesn't depend on earlier results: the cache only saves time.
+    Raises NotApplicable as `refine` does.
     """
     gap = _gap(task, effort)
     stored = load_design(task, effort)
@@ -166,10 +170,11 @@ def _key(task: Task, effort: Effort) -> str:
 
 
 def optimal(question: Question, *, effort: Effort) -> Noise:
-    """The law of the family `optimal` for `question`, within the gap of `effort`.
+    """The law of the family `optimal` for `question`, for the sensitivity 1.
 
-    If the limit of `effort` ends the search, the gap may be larger. Raises NotApplicable if no law
-    was found, as at δ = 0, and InvalidArgument for fixed parameters.
+    Its loss exceeds a proved lower bound by at most the gap of `effort`, unless the limit of
+    `effort` ends the search before. Raises NotApplicable if no law was found, as at δ = 0, and
+    InvalidArgument for fixed parameters.
     """
     _refuse_fixed(question.fixed, "optimal")
     design = find_design(Task(budget=question.budget, loss=question.loss), effort)
@@ -181,9 +186,10 @@ def optimal(question: Question, *, effort: Effort) -> Noise:
 def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
     """A law on the integers, for a query that moves by at most the sensitivity.
 
-    Its loss is within the gap of `effort`, unless the search ends at the limit. Lengths are in
-    units of the sensitivity. Raises NotApplicable if the shift is too large for the linear program
-    or no law was found, InvalidArgument for fixed parameters.
+    Its loss exceeds a proved lower bound by at most the gap of `effort`, unless the limit of
+    `effort` ends the search before. The unit of length is the sensitivity, rounded down to an
+    integer. Raises NotApplicable if `integer_task` is None or no law was found, InvalidArgument for
+    fixed parameters.
     """
     _refuse_fixed(question.fixed, DiscreteStaircase.name)
     task = integer_task(question)
@@ -238,7 +244,7 @@ def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class VectorTask:
-    """The task of a lower bound for `dimension` >= 2 numbers and all shifts of length <= 1."""
+    """The task of a lower bound for `dimension` >= 2 numbers and all shifts of l2 length <= 1."""
 
     budget: Budget
     dimension: int
@@ -261,7 +267,7 @@ def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
 def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
     """Compute the proved bound that `effort` allows, or load it if it is stored.
 
-    Raises NotApplicable if no bound above 0 was proved, or the noise is too wide for its grid.
+    Raises NotApplicable if no bound above 0 was proved, or the noise is too wide for the grid.
     """
     stored = load_bound(task, effort)
     if stored is not None:

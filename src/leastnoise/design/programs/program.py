@@ -5,15 +5,15 @@ Notation: lengths are in sensitivities. X is the noise, c = e^ε, and the loss i
 
 The closed form is for noise on the integers. T_j is the law ∝ c^−|i| on |i| <= j. Its mass at j is
 1/W_j, with W_0 = 1 and W_{j+1} = cW_j + 2; its loss is N_j/W_j, with N_0 = 0 and N_{j+1} = cN_j +
-2(j+1)^p. The optimum at δ mixes T_N and T_{N+1}, for the N with 1/W_{N+1} <= δ <= 1/W_N: its masses
-fall by the factor c per step up to N, and the last mass is smaller.
+2(j+1)^p. The optimum at δ mixes T_N and T_{N+1}, for the index N with 1/W_{N+1} <= δ <= 1/W_N: its
+masses fall by the factor c per step up to N, and the last mass is smaller.
 
 In the program, m = cells is the number of lattice points per sensitivity, h = 1/m, and q_i = P(X =
-ih) = q_{−i} for |i| <= n = reach. T_r is the mass of all points i > n with i ≡ n + 1 + r mod m. A
-shift of j steps exposes w_{ji} at the point i: the part of q_i that exceeds c q_{i−j}. The program
-minimises the loss subject to, for every j = 1 … m, Σ_i w_{ji} <= δ with w_{ji} >= q_i − c q_{i−j}.
-The mass beyond n has the cost of its first point, and is exposed only at j = m. This is a
-relaxation, so the dual is a bound for every noise.
+ih) = q_{−i} for |i| <= n = reach. Here T_r is the mass of all points i > n with i ≡ n + 1 + r mod
+m. A shift of j steps exposes w_{ji} at the point i: the part of q_i that exceeds c q_{i−j}. The
+program minimises the loss subject to Σ_i w_{ji} <= δ for every j = 1 … m, with w_{ji} >= q_i − c
+q_{i−j} and w_{ji} >= 0. The mass beyond n has the cost of its first point, and is exposed only at j
+= m. This is a relaxation, so the dual is a bound for every noise.
 
 The structured form keeps only the rows (j, i) that move a point outward, |i − j| > |i|: with a
 decreasing density no other points are exposed. Of the remaining rows, about n m, only about n
@@ -49,11 +49,12 @@ def closed_form_masses(
 ) -> tuple[int, ...]:
     """The integer weights at 0, 1, … of the best law that meets `budget`; needs delta > 0.
 
-    The weights are computed from the end inwards. With a_i = ⌊c⁻ a_{i+1}⌋ and c⁻ <= e^ε, only the
-    ends are exposed. The end is a_N = B = 2^128 and one smaller weight x = a_{N+1}. If a_{−N} … a_N
-    sum to S, they expose B − (c − 1)x of the total S + 2x; x is the smallest integer for which this
-    share is at most (1 − 2^−64)·δ. Raises NotApplicable, for `family`, if a law with `steps` points
-    for each weight has more than MAX_POINTS points.
+    Rounding makes the law slightly worse than the best. The weights are computed from the end
+    inwards. With a_i = ⌊c⁻ a_{i+1}⌋ and c⁻ <= e^ε, only the ends are exposed. An end has the
+    weights a_N = B = 2^128 and a_{N+1} = x <= B. If a_{−N} … a_N sum to S, an end exposes B − (c⁻ −
+    1)x of the total S + 2x. x is the smallest integer >= 0 for which this share is at most (1 −
+    2^−64)·δ; a weight of 0 is left out. Raises NotApplicable, for `family`, if a law with `steps`
+    points for each weight has more than MAX_POINTS points.
     """
     too_long = NotApplicable(
         family=family, why=f"the best noise has more than {MAX_POINTS:,} lattice points"
@@ -81,9 +82,9 @@ def closed_form_masses(
 
 
 def _count_points(budget: Budget) -> float:
-    """Approximate the length N of the law in closed form: W_N <= 1/δ <= W_{N+1}.
+    """Approximate the length N of the law in closed form, where W_N <= 1/δ <= W_{N+1}.
 
-    W_j = c^j + 2(c^j − 1)/(c − 1).
+    It solves W_N = 1/δ for a real N, since W_j = c^j + 2(c^j − 1)/(c − 1).
     """
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     gain = math.expm1(min(epsilon, 1.0))  # for a larger ε no law is long
@@ -93,12 +94,12 @@ def _count_points(budget: Budget) -> float:
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
-    """The rounded dual prices that prove the law of `closed_form_masses` optimal.
+    """The rounded dual prices that prove the law of `closed_form_masses` optimal, up to rounding.
 
     `points` is the number of weights of that law. Seen as points (1/W_j, N_j/W_j), the laws T_j lie
-    on or above the line a − bδ through T_N and T_{N+1}. The prices are λ = b, and ψ_{−i} = max(0,
-    (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to integers makes the
-    bound slightly smaller, never false.
+    on or above the line a − bδ through T_N and T_{N+1}. The prices, for the shift of 1, are λ = b
+    and ψ_{−i} = max(0, (a − N_i/W_i) W_i) for i >= 0 (proof in theory/noise.md §3). Rounding to
+    integers makes the bound slightly smaller, never false.
     """
     n = max(points - 2, 0)
     bits = 2 * FACTOR_BITS + 2 * points.bit_length()
@@ -134,8 +135,9 @@ def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:
 def fill_masses(masses: tuple[int, ...], steps: int) -> tuple[int, ...]:
     """Weights on a lattice with `steps` points for each point of `masses`, linear between them.
 
-    This is the law of X + T, with T independent and P(T = i) ∝ (steps − |i|)₊. So X + T is as
-    private as X against shifts of X's lattice. T adds (1 − 1/steps²)/6 to the mse.
+    If X is noise with the law of `masses`, this is the law of X + T/steps, with T independent and
+    P(T = i) ∝ (steps − |i|)₊. So it is as private as X against shifts of X's lattice. In units of
+    that lattice's spacing, T adds (1 − 1/steps²)/6 to the mse.
     """
     ends = (*masses, 0)
     return tuple(
@@ -146,9 +148,9 @@ def fill_masses(masses: tuple[int, ...], steps: int) -> tuple[int, ...]:
 def fill_prices(witness: Witness, steps: int) -> Witness:
     """The witness with `steps` lattice points for each point of `witness`, which has one cell.
 
-    The new prices are linear between the old points, and so is G_i. The cost of the mae is linear
-    there, too, so the bound stays. The cost of the mse is below its chords by at most 1/4, and the
-    bound falls by as much.
+    The new prices are linear between the old points, and so is the sum G_i of `Witness.bound`. The
+    cost of the mae is linear there, too, so the bound stays, up to rounding. The cost of the mse is
+    below its chords by at most 1/4, and the bound falls by at most as much, up to rounding.
     """
     if steps == 1:
         return witness
@@ -198,9 +200,8 @@ class LatticeProgram:
 
     Rows are added until a round changes the loss by less than the fraction `accuracy`, and
     repairing the law costs no more. The repair mixes the law with a law for half of δ, whose loss
-    is larger by the fraction `halving`. Rows are also not added if they can't matter, because the
-    smallest loss is convex in δ: at half of the program's `delta`, it is larger by the fraction
-    `growth`.
+    is larger by the fraction `halving`. At half of the program's `delta`, the smallest loss is
+    larger by the fraction `growth`, which shows when more rows can't matter (`_is_precise`).
     """
 
     cells: int
@@ -217,9 +218,10 @@ class LatticeProgram:
     def solve(
         self, *, allowance: Allowance, start: LatticeRows | None = None
     ) -> LatticeSolution | None:
-        """The optimum, or else the last relaxation that was solved within the allowance.
+        """The optimum up to `accuracy`, or else the last relaxation that was solved.
 
-        `start` are rows of a similar program to begin with. None if nothing was solved.
+        If rows of a similar program are given as `start`, they are used from the beginning. None if
+        nothing was solved within the allowance.
         """
         rows = self._rows()
         m = self.cells
@@ -257,8 +259,8 @@ class LatticeProgram:
     ) -> Bools:
         """Mark the rows to add: the two worst violations of each point, each source and each shift.
 
-        A row is violated if its point is exposed although it is nearer than `calm`, or although the
-        shift exposes more than δ in total.
+        A row is violated if the shift exposes its point, and either the point is nearer than `calm`
+        or the shift exposes more than δ in total. If the solution is precise, no row is marked.
         """
         masses = np.maximum(solved.columns, 0.0)
         exposed = np.maximum(masses[np.abs(rows.point)] - rows.factor * masses[rows.source], 0.0)
@@ -281,11 +283,11 @@ class LatticeProgram:
         return marked
 
     def _is_precise(self, losses: list[float], excess: float) -> bool:
-        """True if more rows would hardly reduce the loss of the law after repair.
+        """True if more rows would hardly change the loss of the law after repair.
 
-        Either the last round gained little, and repairing the excess over δ costs as little. Or the
-        excess is negligible: the law is private at (1 + excess)·δ, and by convexity the smallest
-        loss at δ is larger by at most the fraction 2·excess·growth.
+        Either the last round changed the loss little, and repairing the excess over δ costs as
+        little. Or the excess is negligible: the law is private at (1 + excess)·δ. As the smallest
+        loss is convex in δ, it is larger at δ than there by at most the fraction 2·excess·growth.
         """
         if 2 * excess * self.growth <= self.accuracy / 20:
             return True
@@ -299,7 +301,7 @@ class LatticeProgram:
     def _run_solver(self, rows: LatticeRows, allowance: Allowance) -> Any:
         """The result of SciPy's solver for these rows; None if no method solves the program.
 
-        Methods are tried until the allowance is spent.
+        Methods are tried one after another, until one succeeds or the allowance is spent.
         """
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
@@ -365,7 +367,10 @@ class LatticeProgram:
         return np.maximum(np.exp(-self.epsilon / self.cells * np.arange(self._columns)), self.delta)
 
     def _weights(self) -> Floats:
-        """For each mass column, the number of lattice points in it times its unit in `_sizes`."""
+        """For each mass column, its unit in `_sizes`, times 2 except for q_0.
+
+        Each other column stands for points of both signs.
+        """
         return np.append(1.0, np.full(self._columns - 1, 2.0)) * self._sizes
 
     def _costs(self, rows: int) -> Floats:

@@ -1,6 +1,6 @@
 """The best spherical step density for a budget, found by a linear program.
 
-The heights of the program's law are rounded to integers. Then the law is scaled up slightly to meet
+The heights of the program's law are rounded to integers. Then the law is scaled slightly to meet
 the budget again, since δ decreases with the scale (theory/noise.md §1). Whether it meets the budget
 is proved later, for the exact density (§2).
 
@@ -8,7 +8,7 @@ The linear program is solved in floats. Notation: d is the dimension, c = e^ε, 
 (mse), r the distance from the centre, and the shift has length 1. Shell i lies between the edges
 e_{i−1} < e_i, and the density there is its height h_i, which decreases in i. V_ik is the volume of
 shell i under shell k of the shifted copy, and V_i∞ the volume of shell i beyond the copy's last
-shell; volumes are in units of the unit ball.
+shell; volumes are in units of the ball within the last edge, to stay in the range of floats.
 
 Minimise Σ h_i ∫r^p over shell i subject to Σ h_i |shell i| = 1 and δ = Σ_ik (h_i − c h_k)₊ V_ik +
 Σ_i h_i V_i∞. Only shells k > i expose anything, and their distance is at most 1.
@@ -44,10 +44,12 @@ _SMALLEST_DELTA = Fraction(1, 10**12)
 
 
 def search(question: Question, *, effort: Effort) -> OptimalRadial:
-    """The law with the smallest loss on edges that are spaced by fractions of the sensitivity.
+    """The spherical step law with the smallest loss, for certain edges.
 
-    The edges of the best spherical staircase are included. Raises NotApplicable if the law is no
-    better or can't be computed safely in floats, InvalidArgument for fixed parameters.
+    The edges are spaced by fractions of the sensitivity, and the edges of the best spherical
+    staircase are among them. Raises NotApplicable if the law is worse than that staircase or can't
+    be computed safely in floats, or if the dimension or budget isn't served. Raises InvalidArgument
+    for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(
@@ -96,9 +98,9 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
 def _choose_edges(staircase: SphericalStaircase) -> list[int]:
     """The edges, in units of 1/_CELLS: multiples of 1/m for some m, and the staircase's edges.
 
-    With an edge x, every x + i for whole i is an edge, too. So the edges of two copies a shift of 1
-    apart coincide. They continue beyond the staircase's end. Raises NotApplicable if there would be
-    too many.
+    With an edge x, every x + i for whole i is an edge, too, from 0 to an end beyond the
+    staircase's. So on the line of the shift, the edges of both copies coincide. Raises
+    NotApplicable if there would be too many edges.
     """
     radius = staircase.radius
     end = math.ceil(radius * Fraction(5, 4)) + 2
@@ -116,7 +118,10 @@ def _choose_edges(staircase: SphericalStaircase) -> list[int]:
 
 
 def _round_law(heights: Floats, edges: list[int], dimension: int) -> OptimalRadial:
-    """The law with these heights as integers; shells of equal height are merged."""
+    """The law with these heights, made decreasing and rounded to integers.
+
+    Shells of equal height are merged.
+    """
     falling = np.maximum.accumulate(heights[::-1])[::-1]
     first_weight = 2**100  # floats down to 2^-47 of the first height are exact
     weights = [round(Fraction(height) / Fraction(falling[0]) * first_weight) for height in falling]
@@ -144,8 +149,8 @@ def _not_applicable(why: str) -> NotApplicable:
 class RadialProgram:
     """A linear program for heights; `power` is 1 for mae, 2 for mse; `edges` are in sensitivities.
 
-    The solver's unknowns are the ratios g_i = h_i/u_i, which are all about 1: u_i is ∝
-    e^(−ε·(middle of shell i)).
+    The solver's unknowns are the ratios g_i = h_i/u_i to approximate heights u_i, which are ∝
+    e^(−ε·(middle of shell i)). So all unknowns are about 1.
     """
 
     dimension: int
@@ -183,8 +188,7 @@ class RadialProgram:
     def _shell_moments(self, power: int) -> Floats:
         """The integral of r^p over every shell, for p = `power`.
 
-        It is d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p)). Volumes are in units of the last edge's ball,
-        to stay in the range of floats.
+        It is d/(d + p)·(e_i^(d+p) − e_{i−1}^(d+p))/e^d, where e is the last edge.
         """
         d, total = self.dimension, self.dimension + power
         relative = self.edges / self.edges[-1]
@@ -197,7 +201,10 @@ class RadialProgram:
         return units / float(units @ self._shell_moments(0))
 
     def _pairs(self, units: Floats) -> _Pairs:
-        """The pairs of shells that can matter, with their volumes V_ik, and the volumes V_i∞."""
+        """The pairs of shells that can expose more than a negligible share of δ, with this share.
+
+        `units` are the heights u_i.
+        """
         n, d = len(self.edges), self.dimension
         inner, outer = np.triu_indices(n)
         near = self.edges[outer] < self.edges[inner] + 1
@@ -219,11 +226,11 @@ class RadialProgram:
         return _Pairs(inner=i, outer=k, size=size[i, k], beyond=beyond)
 
     def _matrix(self, units: Floats, pairs: _Pairs) -> csr_matrix:
-        """The program's constraints: one row per pair of shells, one for δ, and one per edge.
+        """The program's constraints: a row per pair of shells, one for δ, and one per inner edge.
 
         A pair (i, k) has g_i − c g_k u_k/u_i <= t_ik/size_ik, where the unknown t_ik is the share
         of δ that it spends. These shares, and the shares of δ beyond all shells, add up to at most
-        1. At each edge, heights must not increase outwards.
+        1. At each edge between two shells, the height must not increase outwards.
         """
         from scipy.sparse import csr_matrix  # noqa: PLC0415
 
@@ -247,10 +254,10 @@ class RadialProgram:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pairs:
-    """Pairs of shells (i, k), i < k, with the largest δ that each pair, and each shell, can cause.
+    """Pairs of shells (i, k), i < k, with the largest share of δ that each can expose.
 
-    `inner` has the indices i, and `outer` the indices k. `size` (of a pair) and `beyond` (of a
-    shell, beyond all others) are shares of δ if all unknowns g_i are 1.
+    `inner` has the indices i, and `outer` the indices k. `size` has h_i V_ik/δ for each pair, and
+    `beyond` has h_i V_i∞/δ for each shell, both at heights h_i = u_i.
     """
 
     inner: NDArray[np.int64]

@@ -44,7 +44,7 @@ _MOST_STEPS = 20_000  # of one program; usually 60, or 6,000 if the simplex has 
 def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
     """The best witness that is found, for an l2 sensitivity of 1.
 
-    A fixed number of programs is solved, or as many as begin within the time limit of `effort`.
+    The number of programs is limited, also by the time limit of `effort`, but not by its `work`.
     Raises NotApplicable if the noise is too wide for the grid, or no bound above 0 was proved.
     """
     allowance = effort.begin()
@@ -119,7 +119,7 @@ class _DualSearch:
         return 2 * np.arcsin(np.sqrt(below_one / 2))
 
     def witnesses(self, allowance: Allowance) -> Iterator[tuple[float, RadialWitness]]:
-        """Yield pairs (proved lower bound, witness); the bounds usually increase."""
+        """Yield pairs (lower bound in floats, its witness); the bounds usually increase."""
         from scipy.sparse import vstack  # noqa: PLC0415  (slow to import)
 
         samples = self._first_samples()
@@ -160,7 +160,11 @@ class _DualSearch:
         return samples[samples > 0]
 
     def _cuts(self, values: Floats, level: float, samples: Floats) -> Floats:
-        """Radii to sample next: cells where the proof falls short of `level` more than beside."""
+        """The radii to sample next, each near the start of a cell, without those in `samples`.
+
+        `values` are the proved values of the cells, and `level` is the program's z. A cell is
+        chosen if its value is below `level` and neither neighbour's is lower; at most 200 are.
+        """
         before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
         short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
         cells = np.nonzero(short)[0]

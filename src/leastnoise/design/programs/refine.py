@@ -36,9 +36,10 @@ _TINY = Fraction(1, 10**12)  # stands for δ = 0, which has a bound but no law o
 @final
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The task of a design: find a law for the sensitivity 1, and a bound on the loss of every law.
+    """The task of a design: find a law with a small loss, and a bound on the loss of every law.
 
-    With the scope "integer", the query is an integer that moves by at most `steps`.
+    All laws have to meet `budget`. The unit of length is the sensitivity. With the scope "integer",
+    the query is an integer that moves by at most `steps`, so the unit is `steps` integers long.
     """
 
     budget: Budget
@@ -75,7 +76,7 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
     """Find a design with at most this `gap`, or else the best design within the limit of `effort`.
 
     The law and the bound may be from different lattices. At δ = 0 there is a bound but no law.
-    Raises NotApplicable if no program could be solved.
+    Raises NotApplicable if no bound was found.
     """
     best = Design(law=None, bound=None)
     if task.scope == "integer":
@@ -108,7 +109,7 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
 def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
     """Yield increasing numbers of cells per sensitivity to try.
 
-    For noise on the integers it is the only number possible, the sensitivity in steps.
+    For noise on the integers only one number is possible: the sensitivity in steps.
     """
     if task.scope == "integer":
         yield task.steps
@@ -136,13 +137,15 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Rough:
-    """The start of a search: a nearly best law, and the δ for which programs are solved.
+    """The start of a search: the δ for which programs are solved, and a nearly best law for it.
 
     A solver's tolerances are larger than probabilities far in the tail. So a program is solved for
-    a larger `delta`: about the largest power of ten that worsens the bound by less than a tenth of
-    the gap. Afterwards its law is lengthened by `periods` sensitivities (`repair.lengthen`). If δ
-    is halved, the loss grows by the fraction `halving` at the budget's δ, and by the fraction
-    `growth` at `delta`.
+    a larger `delta`, if one from 1e-4 to 1e-8 worsens the bound by less than a tenth of the gap.
+    Afterwards its law is lengthened by `periods` sensitivities (`repair.lengthen`).
+
+    `law` is a truncated staircase for `delta`, and `loss` the loss of such a law for the budget's
+    δ. If δ is halved, the loss grows by the fraction `halving` at the budget's δ, and by the
+    fraction `growth` at `delta`.
     """
 
     epsilon: float
@@ -193,7 +196,7 @@ class _Rough:
         )
 
     def calm(self, cells: int) -> int:
-        """A radius n in lattice points: no point |i| < n needs a privacy loss above ε."""
+        """A radius n >= 1 in lattice points; if n > 1, `law` exposes no point |i| < n."""
         return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
 
 
@@ -208,7 +211,7 @@ def _staircase(task: Task, delta: float) -> TruncatedStaircase:
 def _design_on_lattice(
     task: Task, rough: _Rough, cells: int, *, gap: float, allowance: Allowance
 ) -> Design:
-    """The best law on one lattice and its bound, each None if it couldn't be computed."""
+    """The best law found on one lattice and the best bound; each is None if none was found."""
     if cells == 1:
         return _design_in_closed_form(task)
     power = power_of(task.loss)
@@ -241,7 +244,7 @@ def _design_on_lattice(
 
 
 def _design_in_closed_form(task: Task) -> Design:
-    """The best law on the integer multiples of the sensitivity, and its bound.
+    """The best law on the integer multiples of the sensitivity, and a lower bound on any loss.
 
     If the sensitivity is several steps, noise between the multiples is added to the law.
     """
@@ -253,11 +256,11 @@ def _design_in_closed_form(task: Task) -> Design:
 
 
 def _is_wide(task: Task, bound: LowerBound | None, gap: float) -> bool:
-    """True if the closed form of a law on the integers is nearly the best law.
+    """True if the law in closed form is, by an estimate, nearly the best on the integers.
 
     For several steps, the noise between the multiples of the sensitivity adds at most 1/6 to the
-    mse, and the bound is smaller by 1/4. To the mae it adds f(0)/6, with a density f(0) of about
-    1/(2 mae). A gap of 1e-4 takes a standard deviation of about 65 sensitivities.
+    mse, and the bound is smaller by at most 1/4. To the mae it adds f(0)/6, with a density f(0) of
+    about 1/(2 mae). A gap of 1e-4 takes a standard deviation of about 65 sensitivities.
     """
     if bound is None or not bound.value:
         return False
@@ -277,11 +280,11 @@ def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram
 def _repair_law(
     task: Task, rough: _Rough, solved: LatticeSolution, *, dearest: float
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """The solver's law, repaired to be private, and the relative growth of its loss.
+    """The solver's law, repaired to be private, and the relative growth of its loss by mixing.
 
     Slightly exposed points near the centre are covered if the loss grows by at most the fraction
     `dearest`. Then the law is lengthened to the budget's δ. If it still isn't private, it is mixed
-    with another law. Returns None and inf if there is no law.
+    with another law; else the growth is 0. Returns None and inf if there is no law.
     """
     factor, _ = exponential_between(task.budget.epsilon, bits=FACTOR_BITS)
     program, periods = solved.program, rough.periods

@@ -45,9 +45,9 @@ def make_witness(solved: LatticeSolution) -> Witness:
 
 
 def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
-    """Round the prices to integers of at most `most`.
+    """Round the prices down to integers in units of 2^−64, and limit them to `most`.
 
-    Trailing zeros are dropped, but `least` prices are kept.
+    Trailing zeros are dropped, but at least `least` prices are kept.
     """
     used = np.flatnonzero(prices).tolist()
     whole = [0] * max(least, used[-1] + 1 if used else 0)
@@ -57,12 +57,12 @@ def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
 
 
 def _sweep(solved: LatticeSolution, prices: Floats) -> None:
-    """Shift the solver's rounding errors towards the centre, where they are smaller.
+    """Shift the solver's rounding errors towards the centre, and shrink them on the way.
 
     `prices` is changed in place. Suppose cost_k + (G_k + G_{−k})/2 at a point k falls short of the
     optimum by s. Lowering the prices ψ_{j,j−k}, over all shifts j, by 2s/c in total repairs the
-    point k. But then the points j − k fall short, by half of that amount in total. Repairing these
-    in turn leads inwards, and each sensitivity reduces the shortfall by the factor e^{−ε}.
+    point k. But then the points j − k fall short, by s/c in total. Repairing these in turn leads
+    inwards, and each sensitivity reduces the shortfall by the factor e^{−ε}.
     """
     program = solved.program
     m, n, c = program.cells, program.reach, math.exp(program.epsilon)
@@ -95,10 +95,10 @@ def _scaled(value: float) -> int:
 
 
 def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
-    """The solver's law as integers, which are proportional to its masses.
+    """The solver's masses as integers in one unit, rounded down, without zeros at the end.
 
-    `spare` is the number of extra bits, for later divisions. The law's privacy is proved later,
-    from these integers.
+    `spare` is the number of extra bits, for divisions in `lengthen`. The law's privacy is proved
+    later, from these integers.
     """
     bits = 100 + math.ceil(-math.log2(solved.program.delta)) + spare
     masses = [max(0, int(math.ldexp(mass, 80)) << (bits - 80)) for mass in solved.masses.tolist()]
@@ -150,10 +150,11 @@ def lengthen(
 ) -> tuple[int, ...]:
     """Insert periods of one sensitivity into a law, between centre and end.
 
-    In this part the best law falls by exactly e^ε per sensitivity. Inserting t such periods, and
-    scaling everything beyond by e^−εt, scales each shift's exposure by the same factor: a law for δ
-    becomes a law for about δe^−εt. No point nearer than `calm` is exposed. `factor` <= e^ε 2^128;
-    quotients are rounded up, so the inserted part exposes nothing.
+    Between centre and end, the best law falls by exactly e^ε per sensitivity. Inserting t =
+    `periods` such periods, and scaling everything beyond by e^−εt, scales each shift's exposure by
+    the same factor: a law for δ becomes a law for about δe^−εt. In the given law, no point nearer
+    than `calm` may be exposed. `factor` <= e^ε 2^128; quotients are rounded up, so the inserted
+    part exposes nothing.
     """
     if not periods:
         return masses
@@ -174,7 +175,11 @@ def _divide_up(mass: int, factor: int) -> int:
 
 
 def _seam(masses: tuple[int, ...], *, cells: int, calm: int, fall: float) -> int:
-    """The position nearer than `calm` where the law is most nearly periodic over two periods."""
+    """The start of the two sensitivities over which a law falls most evenly.
+
+    From each point of the first, ln of the mass should fall by `fall` within one sensitivity. The
+    first ends before `calm`, unless `calm` is shorter than a sensitivity.
+    """
     padded = masses + (0,) * (2 * cells + 1 - len(masses))
     logs = np.array([math.log(max(mass, 1)) for mass in padded])
     falls = np.abs(logs[cells:] - logs[:-cells] + fall)

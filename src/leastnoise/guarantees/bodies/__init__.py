@@ -9,7 +9,7 @@ A body K is a convex, closed and bounded set in R^D with inner points and K = �
 | `Segment(bound=b)` | ∣x∣/b | move one number by at most b |
 | `Box(bounds)` | max ∣x_i∣/b_i | move all the numbers of one cell |
 | `Ball(bound=b, coordinates=d)` | ‖x‖₂/b | move a vector by a length of at most b |
-| `Polygon(points)` | max over the edges | any finite set of shifts of two numbers |
+| `Polygon(points)` | max over the edges | shift two numbers by ± one of finitely many vectors |
 | `Cells(bodies, copies)` | Σ N_i(x_i) | move one of the cells alone |
 | `AtMost(most=k, cells=m, of=B)` | max(max N_B(x_j), Σ N_B(x_j)/k) | move at most k of m cells |
 | `Together(bodies, radii, exponent=p)` | (Σ (N_i(x_i)/r_i)^p)^(1/p) | move all blocks at once |

@@ -33,7 +33,7 @@ _MOST_WORK = 400_000  # corners times coordinates in one comparison of two bodie
 
 
 class OutOfRange(InvalidArgument):
-    """A bound of a body is outside [1e-140, 1e140], or a polygon has more than 400 corners."""
+    """A bound or factor of a body is outside [1e-140, 1e140], or a polygon has over 400 corners."""
 
 
 class ConvexSet(ABC):
@@ -49,10 +49,7 @@ class ConvexSet(ABC):
     @property
     @abstractmethod
     def corner_count(self) -> int | None:
-        """The number of points that `corners` yields.
-
-        None if no finite set has this set as its hull.
-        """
+        """The number of points that `corners` would yield; None if no such points are known."""
 
     @abstractmethod
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
@@ -61,7 +58,7 @@ class ConvexSet(ABC):
     def corners(self) -> Iterator[tuple[Fraction, ...]]:
         """Yield the corners: points that include all extreme points; the set is their hull with 0.
 
-        Raises Refused if no such points exist, or more than 100,000.
+        Raises Refused if no such points are known, or if there are more than 100,000.
         """
         count = self.corner_count
         if count is None or count > MOST_CORNERS:
@@ -101,7 +98,7 @@ class Body(ConvexSet):
     @property
     @abstractmethod
     def first_moments(self) -> NDArray[np.float64] | None:
-        """The moments E|U_i| for all i, shape (dimension,); None if there is no closed form."""
+        """The moments E|U_i| for all i, shape (dimension,); None if one has no closed form."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -174,10 +171,9 @@ class Body(ConvexSet):
 def product_axes_corners(
     sets: Iterable[ConvexSet], *, dimension: int
 ) -> Iterator[tuple[Fraction, ...]]:
-    """Yield the corners of the product of the `sets` that lie on the axes of one set each.
+    """Yield the corners of each set, with 0 for the coordinates of all other sets.
 
-    These are the corners of each set, with 0 for the coordinates of all other sets. The sets have
-    consecutive coordinates, `dimension` of them in all.
+    The sets have consecutive coordinates, `dimension` of them in all.
     """
     start = 0
     for part in sets:

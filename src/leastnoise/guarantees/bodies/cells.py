@@ -45,7 +45,7 @@ _COPIES: Converter[Sequence[int], tuple[int, ...]] = takes(
 class Cells(Body):
     """The convex hull of bodies with separate coordinates: N(x) = Σ_i N_i(x_i) over all cells i.
 
-    There are `copies[i]` cells of shape `bodies[i]`; coordinates run cell by cell. Noise of density
+    There are `copies[j]` cells of shape `bodies[j]`; coordinates run cell by cell. Noise of density
     e^(−εN) is independent noise of density e^(−εN_i) in each cell. Raises InvalidArgument unless
     there are 1 to 1,000 bodies and an integer >= 1 of copies of each.
 

@@ -245,11 +245,15 @@ class Counted(OneSided):
 def _coordinate_within(coordinate: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
     """The moments of a coordinate of `Counted`, given P, Q and their shape s'.
 
+    A shape s is the index of a term ∝ P^(s−1)·Q^(D−s−1) of the density of P and Q, with a point
+    mass at P = 0 if s = 0, and at Q = 0 if s = D: see `VolumeSplit`. The mean of |x| is known only
+    if T₀ has it with `apart` = 0; else p, q and `apart` are None.
+
     `coordinate` has the moments within T₀ = `Counted.of`, given P₀, Q₀ and their shape s; P₀ and Q₀
     are P and Q of T₀. For each s' there are two cases, with the weights reached[s'] and passed[s']
-    as their relative probabilities. In the first, P₀ = P and Q₀ = Q·Beta(t, 1), with s = s' and t =
-    D' − s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1), with s = s' − 1. D' is the dimension
-    with the row count.
+    as their relative probabilities (see `Counted.pieces`). In the first, P₀ = P and Q₀ = Q·Beta(t,
+    1), with s = s' and t = D' − s' − 1. In the second, Q₀ = Q and P₀ = P·Beta(s, 1), with s = s' −
+    1. D' is the dimension with the row count.
     """
 
     def mix(moment: Balls, above: int, below: int) -> Balls:

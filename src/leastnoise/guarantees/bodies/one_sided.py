@@ -46,12 +46,12 @@ MOST_CELLS = 100_000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Coordinate:
-    """The moments of one coordinate x of a random point, given P, Q and the shape s of P.
+    """The moments of one coordinate x of a random point, given P, Q and the shape s.
 
     The point may have any law whose density depends only on P and Q. `unit` is the scale of x, and
     `VolumeSplit` defines s. The mean of x² given P, Q and s is unit²·(pp[s]·P² + pq[s]·PQ +
     qq[s]·Q²). The mean of |x| is unit·(p[s]·P + q[s]·Q + apart[s]·|P − Q|); p, q and `apart` are
-    None if it has no closed form.
+    None if this mean has no closed form.
     """
 
     unit: Fraction
@@ -185,7 +185,8 @@ class Mixing:
         """The moments of a coordinate given P, Q and s of all blocks, from those in its block.
 
         `weights` lists the weights of this block for each of its shapes, without the factors that
-        `total` omits.
+        `total` omits. The mean of |x| is known only if `in_block` has it with `apart` = 0; else p,
+        q and `apart` are None.
         """
         simple = (
             in_block.p is not None

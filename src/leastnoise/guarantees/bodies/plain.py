@@ -210,8 +210,8 @@ Vertex = tuple[Fraction, Fraction]
 def _half_of_vertices(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
     """List one vertex of each pair v, −v of the hull of the points and their negatives.
 
-    The vertices run counterclockwise. Raises InvalidArgument if the points are malformed, too many,
-    or all on one line through 0.
+    The vertices run counterclockwise. Raises InvalidArgument if the points are malformed, too many
+    or all on one line through 0, or if the hull has over 400 vertices.
     """
     pairs = _validate.pairs(points, name=name, like="points, such as [[1, 0], [0, 1]]")
     if not 1 <= len(pairs) <= MOST_POINTS:

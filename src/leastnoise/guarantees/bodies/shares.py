@@ -121,7 +121,7 @@ def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
     transform of Beta(q, 1) in s is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!). Each term of the product
     of these transforms is inverted to a power of max(cap − l, 0), where l is a whole number. The
     terms alternate in sign, so the precision grows until 100 bits of the sum are right. Raises
-    InvalidArgument if they never are.
+    InvalidArgument if that takes more than about 200,000 bits.
     """
     for bits in precisions(192, 1 << 18):
         with precision(bits):

@@ -72,9 +72,10 @@ class Together(Body):
         return (1,) if p is None or p.denominator != 1 else (int(p),)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """The exact power N(x)^exponent; None unless it and each (N_i(x_i)/r_i)^p are rational.
+        """The exact power N(x)^exponent.
 
-        None also if p isn't whole, or if the power of a block isn't known to be rational.
+        None if p is neither whole nor ∞, or if this power or one that it needs of a block isn't
+        known to be rational.
         """
         p = self.exponent
         if p is not None and p.denominator != 1:
@@ -133,10 +134,10 @@ class Together(Body):
     def _factor(self, body: Body, radius: Fraction, order: int) -> float:
         """The factor that turns a moment of K_i into the moment of the same coordinate in K.
 
-        `order` is 1 for first moments, 2 for second moments. The factor is the ratio of the means
-        of N_i(U_i)^order under both uniform laws, where U_i are the block's coordinates. N(U) ~
-        Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where B ~ Beta(D_i/p, (D −
-        D_i)/p).
+        `order` is 1 for first moments, 2 for second moments. Let U_i be the block's coordinates.
+        The factor is the mean of N_i(U_i)^order, divided by the mean of N_i^order under the uniform
+        law of K_i. N(U) ~ Beta(D, 1) and N_i(U_i)/(r_i N(U)) = B^(1/p) are independent, where B ~
+        Beta(D_i/p, (D − D_i)/p).
         """
         d, part = self.dimension, body.dimension
         with precision(PLAIN_BITS):
@@ -220,7 +221,7 @@ class Jointly(OneSided):
 
     P = (Σ (P_i/r_i)^p)^(1/p) and Q = (Σ (Q_i/r_i)^p)^(1/p), with r_i = radii[i] and p = exponent.
     As in `Together`, 1 <= p <= ∞ (None) and Σ r_i^(−p) <= 1; raises InvalidArgument for others. The
-    hull of T ∪ −T is smaller than the combination of the parts' hulls, since signs are kept.
+    hull of T ∪ −T may be smaller than the combination of the parts' hulls, since signs are kept.
 
     >>> from leastnoise.guarantees.bodies.counts import Counts
     >>> both = Jointly(parts=[Counts(queries=2), Counts(queries=1)], radii=[1, 1], exponent=None)
@@ -249,7 +250,8 @@ class Jointly(OneSided):
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
         """The exact powers P(x)^exponent and Q(x)^exponent, as a pair.
 
-        None unless they and the p-th powers of all P_i and Q_i are known to be rational.
+        None if p is neither whole nor ∞, or if these powers or those that they need of a block
+        aren't known to be rational.
         """
         p = self.exponent
         if p is not None and p.denominator != 1:

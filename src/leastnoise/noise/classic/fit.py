@@ -79,7 +79,8 @@ def least_radius(budget: Budget) -> float:
     to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). For larger δ, only part
     of the range overlaps its shifted copy, and 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε). This is
     quadratic in e^a. So e^(a−ε) = 1 − δ + r with r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε) and c =
-    2δ − 1. For small ε, e^(a−ε) is near 1, and its equal 1 − κc/(δ + r) keeps the digits.
+    2δ − 1. For small ε, e^(a−ε) is near 1, and the equal expression 1 − κc/(δ + r) keeps the
+    digits.
     """
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     if delta <= 0.5:
@@ -179,7 +180,7 @@ def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
 
 
 def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
-    """The law with γ = `gamma` and the largest α that meets the budget; the loss falls in α.
+    """The law with γ = `gamma` and the largest α that meets the budget, which has the least loss.
 
     Raises NotApplicable if no α meets the budget.
     """
@@ -307,7 +308,7 @@ def _log_delta_of_several(corner: float, shift: float, question: Question) -> fl
     """An estimate of ln δ(ε) of all releases, for α = `corner` and γ = 1, each moved by `shift`.
 
     The law is integrated by Gauss's rule between the points where ρ(|x|) and ρ(|x − shift|) bend,
-    with ρ as in `FlippedHuber`. As ρ is convex, the loss ρ(|x − shift|) − ρ(|x|) decreases in x.
+    with ρ as in `FlippedHuber`.
     """
     nothing = 80.0  # −ln of the relative density that is negligible
     last = nothing / corner if nothing < corner**2 else math.sqrt(2 * nothing - corner**2)

@@ -138,8 +138,9 @@ MAX_RADIUS = 10**9  # keeps the moments inside the floats; e^(−radius) is 0 lo
 class TruncatedLaplace(Noise):
     """Truncated Laplace noise: density ∝ e^(−|x|/b) for |x| <= ab, b = scale and a = radius.
 
-    For a sensitivity Δ, Geng, Ding, Guo & Kumar (2020) take b = Δ/ε and a = ln(1 + (e^ε − 1)/(2δ)).
-    Then δ(ε) is the mass (e^ε − 1)/(2(e^a − 1)) that a shift of Δ moves out of the range.
+    For a sensitivity Δ and δ <= ½, Geng, Ding, Guo & Kumar (2020) take b = Δ/ε and a = ln(1 + (e^ε
+    − 1)/(2δ)). Then δ(ε) is the mass (e^ε − 1)/(2(e^a − 1)) that a shift of Δ moves out of the
+    range.
 
     Args:
         scale: b > 0.

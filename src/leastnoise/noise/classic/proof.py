@@ -66,9 +66,9 @@ def truncated_laplace_delta_ball(
 
     Lengths are in units of the scale: t is the shift, and a the radius. f is the density and F the
     distribution function. The density is symmetric and unimodal, so the longest shift is the worst
-    (theory/noise.md §1). Let x rise from −a. The shifted density f(x − t) is 0 up to x = t − a.
-    Then the loss, ln(f(x)/f(x − t)), is t up to x = 0, t − 2x up to x = t, and −t beyond. Rationals
-    decide which case applies.
+    (theory/noise.md §1). Let x rise from −a. Up to x = t − a the shifted density f(x − t) is 0, and
+    the loss ln(f(x)/f(x − t)) is ∞. Then the loss is t up to x = 0, t − 2x up to x = t, and −t
+    beyond. Rationals decide which case applies.
     """
     t, a = shift / noise.scale, noise.radius
     if t >= 2 * a:

@@ -76,9 +76,9 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
-    """The smallest scale b at which Laplace noise for one number meets the budget.
+    """The smallest scale b at which Laplace noise meets the budget, for l1 shifts of at most 1.
 
-    Shifts are at most 1. The scale is 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
+    It is the same in all dimensions: 1/(ε − 2 ln(1−δ)), as δ(ε) = 1 − e^((ε − 1/b)/2).
     """
     del dimension
     if budget.delta == 0:
@@ -90,8 +90,8 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     """The smallest σ at which l2 noise meets the budget, for shifts of length 1.
 
-    It is found by a root search in ln(1/σ − ε). The result is 1/ε if 1/ε is within 1e-9 of the
-    smallest σ.
+    It is found by a root search in ln(1/σ − ε). The result is 1/ε if 1/ε is less than 5e-10
+    (relative) above the smallest σ.
     """
     if budget.delta == 0:
         return 1 / budget.epsilon
@@ -146,9 +146,9 @@ _MATCHED = Bisection(halvings=20)
 
 
 def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
-    """The approximate budget that one release of Gaussian noise meets, with δ = `leaked`.
+    """The approximate budget with δ = `leaked` that one release of Gaussian noise meets.
 
-    Its standard deviation is `sigma`, and the shift is 1.
+    The noise has the standard deviation `sigma`, and the shift is 1.
     """
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
@@ -184,9 +184,9 @@ class CutStaircase:
     shift. `log_target` is ln of the largest allowed δ.
 
     The weights of the mixture are π_j ∝ (1 − e^−ε) e^(−εj) e_j^d for j < m, and π_m ∝ e^(−εm) R^d.
-    δ is the mass of the last two uniform laws outside the shifted R·K. It decreases with m, but not
-    always with R. In many dimensions a new shell holds much mass, and δ dips once while R moves by
-    1.
+    δ is the mass of the last two uniform laws outside the shifted R·K. If m increases and the
+    position of R stays, δ decreases. If only R increases, δ may dip and rise again, since in many
+    dimensions a new shell holds much mass.
     """
 
     family: str
@@ -199,8 +199,8 @@ class CutStaircase:
     def least(self, gamma: Fraction | None, *, guess: int) -> tuple[Fraction, Fraction]:
         """Return the γ of least loss, unless `gamma` sets it, and the smallest R that meets δ.
 
-        R is rounded up. `guess` is about the number of steps. Raises NotApplicable for more than
-        20,000 steps.
+        R is rounded up. `guess` is a rough value of m, from which searches start. Raises
+        NotApplicable for more than 20,000 steps.
         """
         whole = guess
 
@@ -230,14 +230,14 @@ class CutStaircase:
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
         """The smallest m and R that meet the target, where the loss for this γ is least.
 
-        The loss rises with m and R. `guess` is about m.
+        The loss rises with m and R. `guess` is a rough value of m.
         """
         whole, unsafe, safe = self._period(gamma, guess)
         position = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
         return whole, self._edge_at(gamma, whole, position)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """Approximate the m and R of `_radius` to about 1e-9, which is enough to choose γ.
+        """The m of `_radius`, and its R to about 1e-9, which is enough to choose γ.
 
         If a polynomial fits ln δ between the two positions of `_period`, its root gives R.
         """

@@ -1,10 +1,10 @@
 """Parts of laws that several kinds of noise share: step densities, on the line and by the radius.
 
 Notation: d is the dimension, X a draw of the noise, X_i one coordinate of X, E the expectation. A
-step density has `edges`, `weights` and `levels`, with entries edge_j, weight_j and level_j. On
-step j it is proportional to height_j = weight_j · e^(−decay·level_j); beyond the last step, both
-are 0. A spherical step density is a mixture of uniform laws on balls: ball j has the radius edge_j
-and the probability π_j. Step j of a density on the line has the probability mass_j.
+step density has `edges`, `weights` and `levels`, with entries edge_j, weight_j and level_j. On step
+j it is proportional to height_j = weight_j · e^(−decay·level_j). Beyond the last step, density and
+height are 0. A spherical step density is a mixture of uniform laws on balls: ball j has the radius
+edge_j and the probability π_j. Step j of a density on the line has the probability mass_j.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class RadialSteps:
         return masses / masses.sum()
 
     def log_peak(self, dimension: int) -> float:
-        """The logarithm of the normalised density at 0 times the volume of the unit ball."""
+        """The number ln(f(0)·V): f is the normalised density, and V the volume of the unit ball."""
         logs = self._log_ball_masses(dimension)
         top = float(logs.max())
         return float(self.log_heights[0]) - top - math.log(float(np.exp(logs - top).sum()))
@@ -151,9 +151,8 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
     """Convert the decay of a staircase in R^dimension to an exact number.
 
     The staircase's moments take `powers` sums of `log_step_sums`, with powers up to about
-    `dimension`. Raises InvalidArgument for a decay so small, compared with the dimension, that
-    these sums are too long. Then a staircase has the same error as the exponential law, to all
-    digits.
+    `dimension`. Raises InvalidArgument unless 1e-3 <= decay <= 1e6, and for a decay so small,
+    compared with the dimension, that these sums are too long.
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
@@ -177,9 +176,9 @@ def _window(first: float, decay: float, power: int) -> tuple[int, int]:
     """Return integers (low, high): in `_log_sum` only the terms with low <= k < high matter.
 
     Other terms are at most e^−45 of the largest. A term is proportional to x^power e^(−x), with x =
-    decay·(k + first), which is largest at x = power. On the left it falls at least like a normal
-    density of variance `power`, and on the right like a normal density of variance power + 45. If
-    decay·first > power, it falls from the first term on.
+    decay·(k + first). This is largest at x = power, and below e^−45 of the largest at the distance
+    √(90·(power + 1)) on the left, and 45 further on the right. If decay·first > power, it falls
+    from the first term on.
     """
     spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
@@ -214,7 +213,7 @@ def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> N
 def _log_sums_of_terms(
     first: float, decay: float, powers: NDArray[np.int64], windows: list[tuple[int, int]]
 ) -> list[float]:
-    """The results of `_log_sum_of_terms` for several powers and their windows, to the last bit."""
+    """The same floats as from `_log_sum_of_terms`, for several powers and their windows."""
     least = min(low for low, _ in windows)
     k = np.arange(least, max(high for _, high in windows), dtype=float)
     logs = powers[:, None] * np.log(k + first) - decay * k

@@ -258,7 +258,7 @@ def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float
 class _AngleLaw:
     """The density of the angle θ for z = Δ/2σ, always relative to its value at some angle.
 
-    It is ∝ e^(z cos θ) sin^(d−2)θ (1 + r sin²θ), and `mode` is the angle near its peak.
+    It is ∝ e^(z cos θ) sin^(d−2)θ (1 + r sin²θ), and `mode` is an angle near its peak.
     """
 
     dimension: int
@@ -288,7 +288,8 @@ class _AngleLaw:
 
         In that part the logarithm of the density is within _SPHERICAL_LAPLACE_CUT/2 of its value at
         `centre`, by a second-order model. To the left of the centre (towards 0) the curvature only
-        grows. To the right it may fall, which the generous cut allows for.
+        grows, so that the density falls faster than in the model. To the right the curvature may
+        fall, which the generous cut allows for.
         """
         nu2 = self.dimension - 2
         sine, cosine = math.sin(centre), math.cos(centre)
@@ -336,9 +337,9 @@ def log_sine(theta: _Angles) -> _Angles:
 def bessel_ratio(twice_order: int, z: float) -> float:
     """Return the ratio ρ_ν = K_ν(z)/K_{ν+1}(z) of modified Bessel functions, for ν = twice_order/2.
 
-    It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies an
-    error by ρ_ν ρ_{ν+1} < 1. So any value in [0, 1] some orders below ν is a good start. For a
-    small ν the recurrence starts exactly at order −½ or 0.
+    It follows from the forward recurrence ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z). Each step multiplies the
+    size of an error by about ρ_{ν+1}² < 1. So any value in [0, 1] some orders below ν is a good
+    start. For a small ν the recurrence starts exactly at order −½ or 0.
     """
     nu = twice_order / 2
     half = nu / 2  # errors shrink less at lower orders, so the rate at half the order is used
@@ -417,11 +418,11 @@ class _LevelHeight:
 
 
 def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int, int]]:
-    """Return the ranges of heights in which the level sets of both densities are constant.
+    """Return the ranges of heights in which the level sets of f and e^ε f(·−v) are constant.
 
-    A range is a triple of the logarithm of its length and two indices i and k. At its heights, the
-    level set of the density f is a ball of radius edges[i]. The level set of the shifted density
-    times e^ε is a ball of radius edges[k].
+    f is the density, and v the shift. A range is a triple: the logarithm of its length, and indices
+    i and k. At its heights, the level set of f is a ball of radius edges[i], and the level set of
+    e^ε f(·−v) is a ball of radius edges[k]. Ranges above the peak of f are left out.
     """
     pairs = list(zip(steps.weights, steps.levels, strict=True))
     ours = [_LevelHeight(weight=w, exponent=-steps.decay * k, shifted=False) for w, k in pairs]

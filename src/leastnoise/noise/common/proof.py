@@ -46,7 +46,10 @@ def delta_of_excess(excess: Fraction) -> arb:
 
 
 def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
-    """The quotient shift/scale: the largest loss of noise with a density ∝ e^(−‖x‖/scale)."""
+    """The quotient shift/scale: the largest loss of noise with a density ∝ e^(−‖x‖/scale).
+
+    If the density is truncated, it is a bound on the finite losses.
+    """
     return shift / noise.scale
 
 
@@ -54,13 +57,13 @@ def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) ->
     """The largest finite loss of step noise under a shift.
 
     The steps must be as wide as the scale of the noise, and all neighbouring steps must have the
-    same ratio of heights.
+    same ratio of heights. For shifts beyond the radius, the result is only an upper bound.
     """
     return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
-    """A bound on the finite losses at any shift: ln(largest height/smallest height) of steps.
+    """A bound on the finite losses at any shift, at least ln(largest height/smallest height).
 
     Steps of height 0 do not count.
     """

@@ -1,8 +1,9 @@
 """k-fold calibration: the law for several releases under one budget, for any family.
 
-A family's record names the function that finds its law: `scale_alone`, `by_share`, or a search
-built from the functions below. An accountant, which comes with the question, decides if k draws of
-a law are private, so that no kind of noise imports it.
+A family's record may name the function that finds its law, such as `by_share` or a search built
+from the functions below. A law whose only parameter is the scale needs no such function: see
+`scale_alone`. An accountant, which comes with the question, decides if k draws of a law are
+private, so that no kind of noise imports it.
 
 Notation: k (`compositions`) is the number of releases, and q (`sampling_rate`) the probability of
 each row to be sampled. The gap of a law is ln(δ/δ₀), where δ is the proved bound for all k draws
@@ -138,8 +139,9 @@ def find_law_of_best_share(
     The factor of each is the smallest that makes all releases private. `gap` replaces the task's
     gap if a kind of noise has a faster function. It takes a law and the number of lattice points
     per standard deviation. The best share is chosen on a coarse lattice. By basic composition the
-    law for ε/k and δ₀/k is private, too. It is returned instead if its loss is smaller, as it may
-    be for a tiny δ₀. The factor, and so ε', has the relative accuracy `relative`.
+    law for ε/k and δ₀/k is private, too. It is returned instead if its gap is at most 0, too, and
+    its loss is smaller, as it may be for a tiny δ₀. The factor, and so ε', has the relative
+    accuracy `relative`.
     """
     loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap

@@ -126,10 +126,10 @@ def _narrowest(question: Question) -> float:
 
 
 def _list_modes(question: Question) -> list[int]:
-    """The numbers of modes 1, …, n that a search would try, in its order.
+    """The `modes` K = 1, …, n of a mixture of 2K + 1 kernels, nearest to ln(1/δ)/ε first.
 
-    n is MOST_MODES, or a smaller number beyond which all further kernels together have less than a
-    thousandth of δ.
+    A search starts near there, too. n is MOST_MODES, or a smaller number beyond which all further
+    kernels together have less than a thousandth of δ.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     enough = -math.log(delta) / epsilon

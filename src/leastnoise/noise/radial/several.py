@@ -254,7 +254,7 @@ class _ScaleSearch:
         return root
 
     def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
-        """Return δ(ε) of one release in floats, under a shift of `scales`."""
+        """Return δ(ε) of one release in floats, under a shift by `scales` times the law's scale."""
         return math.exp(
             log_delta(
                 dimension=self._task.dimension,

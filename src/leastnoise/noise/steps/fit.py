@@ -65,7 +65,8 @@ def find_best_gamma(decay: float, loss: Loss) -> Fraction:
     """Return the γ of least loss at a given scale (Geng & Viswanath 2014, Theorems 4 and 5).
 
     For the loss E|X|, γ = 1/(1 + e^(decay/2)). For E X², γ = ((b(1 + b)/2)^(1/3) − b)/(1 − b),
-    where b = e^(−decay). If that cancels, the form b·expm1(ln((1 + b)/(2b²))/3)/(1 − b) is used.
+    where b = e^(−decay). For a decay below 1, where digits cancel, the equal form b·expm1(ln((1 +
+    b)/(2b²))/3)/(1 − b) is used.
     """
     b, gap = math.exp(-decay), -math.expm1(-decay)
     if loss is Loss.MAE:
@@ -114,7 +115,8 @@ def geometric_search(question: Question) -> Geometric:
     the core of least loss. The user may set each of these parameters (`question.fixed`). A shift by
     the integer s has a loss of at most decay·⌈s/cells⌉. So a fixed number of cells gets the largest
     decay that is purely private, and a fixed decay gets the fewest cells. Raises NotApplicable for
-    epsilon = 0, for a decay above epsilon, and for a shift beyond 2^53.
+    epsilon = 0, for a shift beyond 2^53, and for a decay above epsilon without a fixed number of
+    cells.
     """
     shift = math.floor(Geometric.radius_of(question.sensitivity, dimension=1))
     fixed = question.fixed
@@ -144,7 +146,10 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 
 
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
-    """The law on multiples of 1/`shift`, in sensitivities, that has the core of least loss."""
+    """The law on multiples of 1/`shift`, in sensitivities, with the core of least loss.
+
+    The user may set another core (`question.fixed`).
+    """
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:
         return law(core=_validate.whole(question.fixed["core"], name="core"))
@@ -158,7 +163,8 @@ def _cores(question: Question, decay: Fraction, cells: int) -> range:
     a divided by y. So it falls up to a real number a* and rises from there, and the best core is
     next to a*. For E K², a* = γc + ½ with the staircase's best γ, as the staircase's variance is
     1/12 more. For E|K|, y² = Y² − ¼ at a*, where Y = c√b/(1 − b) is the staircase's best y. If Y >=
-    ½, y is at most ½ below Y. Otherwise the loss grows with a, and Y <= ½ implies a <= 1, too.
+    ½, y is at most ½ below Y. Otherwise the loss grows with a, so the best core is 1. The
+    staircase's best a, which is Y + ½ − cm, is then at most 1, too.
     """
     near = math.floor(find_best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
@@ -274,7 +280,7 @@ class _StepsProblem:
         return gamma + ((2 * gamma * gap + q) / twice - gamma) / q
 
     def loss_at(self, gamma: float) -> float:
-        """Return the loss of the law with this γ and its smallest radius."""
+        """Return the loss of the law with this γ and its smallest radius; ∞ if it is too large."""
         radius = self.radius(gamma)
         if radius > MAX_STEPS:
             return math.inf
@@ -294,8 +300,8 @@ def tulap_search(question: Question) -> Tulap:
     """Return the Tulap law of its source: scale 1, decay ε, and the radius that meets δ.
 
     The user may set the radius, and with it the decay (`question.fixed`). Then the scale is the
-    smallest that meets the budget. Raises NotApplicable if the radius is too large, InvalidArgument
-    for a decay alone.
+    smallest that meets the budget. Raises NotApplicable if the radius is too large, and
+    InvalidArgument for a decay other than ε without a radius.
     """
     epsilon = question.budget.epsilon
     decay = Fraction(question.fixed.get("decay", epsilon))

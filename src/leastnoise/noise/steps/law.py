@@ -47,14 +47,14 @@ class Staircase(Noise):
     """Staircase noise: density ∝ e^(−decay·k(|x|/scale)), where k(r) numbers the steps.
 
     k(r) is 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ, with γ = gamma. With decay = ε it is purely
-    ε-private for shifts up to scale. If γ minimises the loss, no purely ε-private additive noise
-    has a smaller loss (Geng & Viswanath 2014).
+    ε-private for shifts up to scale. If γ minimises the expected error, no purely ε-private
+    additive noise has a smaller one (Geng & Viswanath 2014).
 
     X is uniform on (−h, h), where h = scale·(γ + J) for a random J = 0, 1, … with P(J = j) ∝ b^j (γ
     + j), b = e^(−decay).
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
@@ -129,9 +129,9 @@ class Geometric(Noise):
     same privacy losses under shifts on the lattice (theory/noise.md §10).
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         cells: Number of lattice points in one step, >= 1.
-        core: Number of lattice points k >= 0 in the top step, with 0; 1 to cells.
+        core: Number of lattice points k >= 0 in the top step, counting 0; from 1 to `cells`.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.
 
@@ -239,7 +239,7 @@ class TruncatedStaircase(StepNoise):
     >= w at every ε'. An atom may lower the error for large ε or δ. It is 0 unless you set it.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales; at most 200,000.
         decay: Each step is e^−decay times as high as the step before; usually ε.
@@ -312,7 +312,7 @@ class Tulap(StepNoise):
     is ∝ e^(−decay·n) where |x|/scale rounds to n, as for `truncated-staircase` with gamma = ½.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         radius: End of the range, in scales; at most 200,000.
         decay: Each step is e^−decay times as high as the step before; usually ε.
         dimension: 1.

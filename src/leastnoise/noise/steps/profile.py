@@ -39,7 +39,7 @@ def staircase(noise: Staircase, outside: float) -> float:
 def geometric(noise: Geometric, outside: float) -> float:
     """The quantile t in scales: the least multiple of 1/cells with P(|X| > t·scale) <= `outside`.
 
-    For t = k/cells it follows from the tail of the staircase at k + ½.
+    For t = k/cells it follows from the tail of the staircase at (k + ½)/cells.
     """
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
@@ -115,8 +115,9 @@ def _split(number: Fraction) -> tuple[int, Fraction]:
 def delta(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
     """δ(ε) of a step density f: the maximum over |v| <= shift of ∫ (f(x) − e^ε f(x − v))₊ dx.
 
-    Lengths are in the unit of `steps`. Pieces are exact and each term is f·(1 − e^(ε − loss)), with
-    an exact loss if the weights agree, so nothing cancels.
+    Lengths are in the unit of `steps`. The integral is a sum over pieces of exact width. Each term
+    is the mass of a piece times 1 − e^(ε − loss), with an exact loss if the weights agree, so
+    nothing cancels.
     """
     return max(
         _delta_at(steps, shift=worst, epsilon=epsilon) for worst in steps.worst_shifts(shift)

@@ -102,7 +102,10 @@ def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
 
 
 def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the largest δ(ε) over integer shifts up to `shift`; the longest is the worst."""
+    """Enclose the largest δ(ε) over integer shifts up to `shift`.
+
+    It is 1 if a shift by 1 leaves the lattice. Otherwise the longest shift is the worst.
+    """
     most = Fraction(math.floor(shift))
     if most and (noise.cells / noise.scale).denominator != 1:
         return arb(1)  # a shift by 1 leaves the lattice, and reveals everything
@@ -110,7 +113,7 @@ def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction
 
 
 def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
-    """Enclose the probability that X > t, by the staircase whose cells are the integers."""
+    """Enclose the probability that X > t, from the masses of `Geometric.staircase`."""
     del coordinate
     law = _StepMasses(noise.staircase)
 
@@ -189,8 +192,8 @@ def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> 
     """Enclose the supremum of δ(ε) over shifts up to `shift`, as the maximum over `worst_shifts`.
 
     At each of these shifts δ(ε) is a finite sum over pieces of exact width, on which the density
-    and its shifted copy are constant. If the weights of both on a piece agree, rationals decide its
-    sign.
+    and its shifted copy are constant. If the weights of both on a piece agree, rationals decide if
+    the piece counts.
     """
     steps = noise.steps
     heights = [

@@ -139,7 +139,7 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
     """Return the share of each of `count` clients.
 
     It is on the integers for every `grid`, so that no sum is rounded. Raises NotApplicable unless
-    the noise has one cell and the scale 1: other noise can't be divided into shares.
+    the noise has one cell and the scale 1.
     """
     del grid
     if noise.cells != 1 or noise.scale != 1:

@@ -7,8 +7,8 @@ moments of A and B.
 
 The Fourier transform of the law of S is the k-th power of the transform of X, modulo a window N.
 Let the law of X have an error of at most e in the l1 norm. Then P(|S| <= h) has an error of at most
-k·e, as one factor of the product is replaced at a time. Sums beyond the window add at most E
-S^8/(N/2)^8.
+k·e·(1 + e)^(k−1), as one factor of the product is replaced at a time. Sums beyond the window add at
+most E S^8/(N/2)^8.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Estimated laws of a tree's nodes, for searches that compare many trees: floats, without a proof.
 
-Notation: level 0 is the root. A_l is the law of the sum of a node of level l if only the weights of
-the node and of the nodes below it count. C_l is the law of the sum of all children but one of a
-node of level l. κ is the share of candidates that the sampler keeps at a node. The weights of all
-other nodes multiply A_l by U_l (see `levels`).
+Notation: level 0 is the root, and rates[l] = shares[l]/scale is the rate of level l. A_l is the law
+of the sum of a node of level l if only the weights of the node and of the nodes below it count. C_l
+is the law of the sum of all children but one of a node of level l. κ is the share of candidates
+that the sampler keeps at a node. The weights of all other nodes multiply A_l by U_l (see `levels`).
 
 The recursions are as in `levels.solve`, with numpy's FFT and without error bounds. All laws are
 symmetric, so their transforms are real.
@@ -52,7 +52,8 @@ def estimate_variances(
 ) -> list[list[float]]:
     """The variance of a node, for each level (root first) and each position of the level.
 
-    Raises NotApplicable if the laws are too wide or too many.
+    Laws are computed modulo `window`; None stands for the window that `find_window` chooses. Raises
+    NotApplicable if the laws are too wide or too many.
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)

@@ -59,7 +59,7 @@ def best_shares(
 
     Raises:
         InvalidArgument: The weights or the tree are malformed.
-        NotApplicable: The laws of the nodes do not fit in 2^24 numbers.
+        NotApplicable: The laws of the nodes are too wide or too many.
 
     Source:
         theory/noise.md §11.
@@ -93,7 +93,7 @@ def search_shares(
     *,
     rows: Rows = _ONE_ROW,
 ) -> tuple[Fraction, ...]:
-    """The shares that minimize the `loss` of the levels' variances (root first).
+    """Search for the shares that minimize the `loss` of the levels' variances (root first).
 
     `best_shares` is this search with the weighted log-variance as loss. The order of the losses
     must not change if all variances are multiplied by the same number. A variance of 0 in floats is
@@ -122,8 +122,8 @@ def scale_to_search(scale: Exact) -> Fraction:
     """Round `scale` to one of few scales, for which the best shares are searched.
 
     A search for the least ε tries many scales, and reuses the best shares for scales nearby. All
-    scales from 2 on have about the same best shares. Below ½ the best shares change fast, so such a
-    scale isn't rounded.
+    scales from 2 on have about the same best shares, and become 2. Below ½ the best shares change
+    fast, so such a scale isn't rounded; but a scale below 0.05 becomes 0.05.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
@@ -174,8 +174,9 @@ def search(question: Question) -> Agreeing:
 
     The user has to set the branches, and may set the shares (`question.fixed`). Otherwise the
     shares are the best for levels of equal importance. The scale is the cost of a move divided by
-    ε. Raises NotApplicable without branches, for epsilon = 0, and for a tree that takes too long to
-    draw.
+    ε. Raises NotApplicable without branches, for a sensitivity that states no rows, for epsilon =
+    0, and for a tree that takes too long to draw. Raises InvalidArgument unless the tree has one
+    cell for each number of the query.
     """
     epsilon, fixed = question.budget.epsilon, question.fixed
     if "branches" not in fixed:

@@ -166,7 +166,7 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Rows | None:
-        """The moves of rows between cells that one unit can make; None if none are stated."""
+        """The moves of rows that one unit can make; None if the sensitivity states none."""
         return sensitivity.rows(dimension=dimension)
 
     @classmethod
@@ -178,7 +178,7 @@ class Agreeing(VectorNoise):
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """The number of rows that a unit can move. Raises NotApplicable if no rows are stated."""
+        """The most rows that a unit can move. Raises NotApplicable if no rows are stated."""
         return Fraction(cls.rows_of(sensitivity, dimension).most)
 
     @classmethod
@@ -262,9 +262,10 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """The logarithm of the normaliser: for independent cells, plus ln κ for each node above.
+        """The logarithm of the normaliser.
 
-        κ is the share of candidates that the sampler keeps at a node (see `levels`).
+        It is the value for independent cells, plus ln κ of each node above the cells. κ is the
+        share of candidates that the sampler keeps at a node (see `levels`).
         """
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))

@@ -125,7 +125,7 @@ class LevelLaw:
     def _inside(self) -> NDArray[np.float64]:
         """Lower bounds on P(|Z| <= h) for h = 0, 1, ….
 
-        The sum of 2h + 1 probabilities errs by at most √(2h + 1)·error.
+        The sum of 2h + 1 probabilities errs by at most √(2h + 1)·error, plus 1e-16 and rounding.
         """
         sums = 2 * np.cumsum(self.probabilities) - self.probabilities[0]
         counts = 2 * np.arange(len(sums)) + 1
@@ -229,8 +229,8 @@ def rates_of(noise: Agreeing) -> tuple[float, ...]:
 class Solved:
     """The laws of the nodes modulo the window, and κ, by level (root first).
 
-    `laws` has a law for each position. `subtrees` has A_l, the law of a node without the nodes
-    above it. `acceptance` has κ_l of nodes above the cells. Both have an entry for each kind.
+    `laws` has a law for each position. `subtrees` has A_l for each kind of node, and `acceptance`
+    has κ_l for each kind of node above the cells.
     """
 
     laws: tuple[tuple[Known, ...], ...]
@@ -302,9 +302,9 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
     """The window N of the module's docstring: a power of two with P(T fails) <= e^−40·Πκ.
 
     T is the event that all nodes' sums are below N/2 in size, and Πκ is the product of κ over all
-    nodes above the cells. For n independent cells K_i, M > 0 and any 0 < θ < r_L, Chernoff's bound
-    is P(|K₁ + … + K_n| >= M) <= 2·(E e^(θK₁))^n·e^(−θM). Unless `proved`, the bound is e^−20, and
-    the factor Πκ is left out. Raises NotApplicable if N would be above 2^20.
+    nodes above the cells. For n independent cells K_i, M = N/2 and any 0 < θ < r_L, Chernoff's
+    bound is P(|K₁ + … + K_n| >= M) <= 2·(E e^(θK₁))^n·e^(−θM). Unless `proved`, the bound is e^−20,
+    and the factor Πκ is left out. Raises NotApplicable if N would be above 2^20.
     """
     shape = shape_of(tuple(branches), len(rates) - 1)
     rate, cells = min(rates[-1], _STEEP), shape.cells  # a smaller rate only makes N larger

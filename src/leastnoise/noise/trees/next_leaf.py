@@ -73,7 +73,7 @@ def draw_next_leaf(
     """Draw the noise of cell number `leaf`, from 0 on, for each of several independent trees.
 
     `sums` has the partial sums of each tree before this cell. Raises NotApplicable in the cases of
-    `check_next_leaf`.
+    `check_next_leaf` for one tree.
     """
     check_next_leaf(noise)
     first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
@@ -266,9 +266,9 @@ _PARTS = 64
 
 
 def _best_part(noise: Agreeing, cut: int) -> Fraction:
-    """The ratio θ/r_L of least λ, Chernoff's bound on the mass beyond the cut, in floats.
+    """The ratio θ/r_L at which λ, Chernoff's bound on the mass beyond the cut, is smallest.
 
-    r_L = shares[L]/scale is the rate of a cell.
+    It is a multiple of 1/64, found in floats. r_L = shares[L]/scale is the rate of a cell.
     """
     return Fraction(min(range(1, _PARTS), key=lambda part: _log_lost(noise, cut, part)), _PARTS)
 

@@ -126,14 +126,14 @@ def add_allowances(moments: Floats, *, largest: Floats) -> Floats:
 def check_moments(noise: Agreeing) -> None:
     """Raise NotApplicable if `prefix_moments` would take more than `MOST_WORK`.
 
-    It is called before memory is allocated. Also raises InvalidArgument if nodes of a level differ,
-    and NotApplicable if the laws are too wide.
+    It is called before memory for the moments is allocated. Also raises InvalidArgument if nodes of
+    a level differ, and NotApplicable if the laws are too wide.
     """
     _check_work(moments_work(noise), "takes")
 
 
 def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
-    """Raise NotApplicable if `check_moments` would raise it, whatever the shares of the levels.
+    """Raise NotApplicable if `check_moments` is sure to raise it, for any shares of the levels.
 
     `scale` is the scale of noise for which a move costs 1.
     """
@@ -155,7 +155,7 @@ def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
     """A lower bound on `moments_work` for all shares of a tree with noise of this `scale`.
 
     A move costs at most 1, so a cell's noise Z has P(|Z| >= M) >= e^(−M/scale) for each integer M.
-    A law is cut where less than 1e-15 lies beyond it on each side.
+    A law is cut where less than 1e-15 lies beyond the cut on each side.
     """
     tail = 2 * _CUT + _OUTSIDE / math.prod(branches)
     most = math.ceil(-float(scale) * math.log(tail))
@@ -269,7 +269,7 @@ def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterato
 
 
 def convolve_moments(first: Spectra, second: Spectra) -> Spectra:
-    """The moments 0 … 8 of a sum from the moments of its two parts, by the binomial theorem."""
+    """The spectra of m_0, …, m_8 of a sum, from its parts' spectra, by the binomial theorem."""
     result = np.zeros_like(first)
     for i in range(MOST + 1):
         for j in range(i + 1):

@@ -5,8 +5,8 @@ on the cells, z_v and s_v are their sums over the cells below v.
 
 A shift s moves the exponent Σ_v w_v|z_v|/scale by at most Σ_v w_v|s_v|/scale, for every z, and the
 normaliser is one constant. So no loss exceeds ε₀ = shift/scale, where `shift` is the maximum of Σ_v
-w_v|s_v| (`Agreeing.cost`, exact). Below ε₀ the curve equals the curve of randomised response, which
-no ε₀-DP law exceeds (theory/noise.md §11).
+w_v|s_v| (`Agreeing.cost`, exact). Below ε₀ the bound on δ(ε) is the curve of randomised response,
+which no ε₀-DP law exceeds (theory/noise.md §11).
 """
 
 from __future__ import annotations

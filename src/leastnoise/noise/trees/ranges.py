@@ -59,7 +59,8 @@ def range_variance(
 ) -> float:
     """The variance of R for 0 <= `first` < `last` <= n, given the variance of a node by level.
 
-    `variances` begin with the root. Cells of two children of one node all have the same covariance.
+    `variances` begin with the root. If two cells are below two different children of a node, their
+    covariance depends only on the node's level.
     """
     if first <= 0 and last >= math.prod(branches):
         return variances[0]
@@ -175,10 +176,10 @@ class _Nodes:
         return float(self.at_root @ self._below(0, first, last, turn=turn))
 
     def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
-        """The spectrum of m of a node with the cells `first` … `last` − 1 in the range.
+        """The spectrum of m of a node whose cells `first` … `last` − 1 are in the range.
 
-        `level` is the node's level. The weight is symmetric, so the transform before it and the
-        inverse transform after it may change places.
+        Cells are counted within the node, and `level` is its level. The weight is symmetric, so the
+        transform before it and the inverse transform after it may change places.
         """
         children = np.fft.rfft(self._below(level, first, last, turn=turn))
         return np.fft.irfft(children * self.weights[level], self.size)

@@ -111,7 +111,7 @@ class _Tree:
         return np.concatenate(parts)
 
     def _draw_candidates(self, level: int, kind: int, missing: int) -> Wholes:
-        """Draw candidates for `missing` nodes, of which slightly fewer will be kept on average.
+        """Draw candidates, of which slightly fewer than `missing` will be kept on average.
 
         Too many candidates would cost more than another round.
         """

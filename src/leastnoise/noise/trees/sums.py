@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.trees.known import raise_to
 from leastnoise.noise.trees.levels import GIVEN_AWAY, find_window, level_laws, rates_of, solve
 
@@ -63,13 +63,20 @@ def variance_of_sum(
 def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -> int:
     """An integer h with P(|S| <= h) >= coverage, the smallest up to an allowance for rounding.
 
+    Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be decided.
     Raises NotApplicable if the law has more than 2^11 numbers, unless S is the sum of one node.
     """
     last = _last(fixed)
     if all(fixed[:last]):
         return level_laws(noise)[last].half_width(coverage)
-    inside = _inside(noise, tuple(fixed))
-    return int(np.flatnonzero(inside >= coverage + GIVEN_AWAY)[0])
+    if not 0 < coverage < 1:
+        raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
+    inside = _inside(noise, tuple(fixed)) - GIVEN_AWAY
+    enough = np.flatnonzero(inside >= coverage)
+    if not enough.size:
+        expected = f"coverage <= {float(inside.max()):.12g} for this noise"
+        raise InvalidArgument(name="coverage", value=coverage, expected=expected)
+    return int(enough[0])
 
 
 def check_numbers(noise: Agreeing) -> None:

@@ -102,5 +102,5 @@ def _within_window(law: arb_poly) -> arb_poly:
 
 
 def _missed(law: arb_poly) -> arb:
-    """The mass that the windows have dropped from a law: 1 − Σ law(t), at least 0."""
+    """The mass that lower bounds on a law miss: 1 − Σ law(t), at least 0."""
     return (1 - law(arb(1))).max(arb(0))

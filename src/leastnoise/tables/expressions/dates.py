@@ -37,7 +37,10 @@ _DATE_UNITS = ("year", "month", "day")
 
 
 def read_date(value: Expression) -> Expression:
-    """A value as a date: a text such as 2024-01-31, or the date of a timestamp."""
+    """Convert a text such as 2024-01-31, or a timestamp, to a date; a date stays as it is.
+
+    Another text is NULL; if it is a constant, it raises ValueError.
+    """
     if isinstance(value, Constant) and isinstance(value.value, str):
         return Constant(read_day(value.value), "date")
     checked = as_type(value, ("text", "date"), "date")
@@ -103,7 +106,8 @@ def subtract_days(end: Expression, start: Expression) -> Expression:
 def _completed(node: Parsed, read: Read) -> Expression:
     """Read `date_sub(unit, start, end)`: the number of completed units from start to end.
 
-    Raises ValueError for other arguments, such as timestamps.
+    Raises ValueError for another unit, and for values that don't fit the unit: hours, minutes and
+    seconds need timestamps, the other units need dates.
     """
     if len(node.expressions) != 3:
         raise ValueError("Expected date_sub('year', start, end).")
@@ -125,7 +129,10 @@ def _completed(node: Parsed, read: Read) -> Expression:
 
 
 def _difference(node: Parsed, read: Read) -> Expression:
-    """Read `date_diff('day', start, end)`; databases disagree on other units, which are refused."""
+    """Read `date_diff('day', start, end)` of dates.
+
+    Databases disagree on other units, which are refused.
+    """
     check_arguments(node, "this", "expression", "unit", "date_part_boundary")
     unit = "day" if (named := node.args.get("unit")) is None else str(named.name).lower()
     end, start = read(node.this), read(node.args["expression"])
@@ -204,7 +211,7 @@ _TIMESTAMP = (
 
 
 def _timestamp(text: Expression) -> Expression:
-    """The whole seconds since 1970 of a timestamp that is written as a text."""
+    """The whole seconds since 1970 of a timestamp that is written as a text, else NULL."""
 
     def cut(first: int, length: int) -> Expression:
         return Call("substr", (text, _whole(first), _whole(length)), "text")

@@ -78,9 +78,9 @@ _FORMS: Mapping[str, str] = {
         for part in ("year", "isoyear", "quarter", "month", "week", "day")
     },
 }
-"""The SQL of each call.
+"""The SQL of a call, by its operator; `_BUILDERS` has the other operators.
 
-{0}, {1}, {2} are its arguments, written as names or constants, so that nothing is computed twice.
+{0}, {1}, {2} are the arguments of the call, and {unit} is its `unit`.
 """
 
 

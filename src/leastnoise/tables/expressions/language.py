@@ -73,7 +73,7 @@ def quote(node: Parsed) -> str:
 def write(node: Parsed) -> str:
     """The text of a part of parsed SQL, checked to parse into the same tree.
 
-    Raises ValueError if the part isn't an expression on rows.
+    Raises ValueError if the part isn't an expression on rows, or if the trees differ.
     """
     try:
         text = quote(node)

@@ -2,10 +2,11 @@
 
 The libraries of engines differ in the last bits. So these functions are fixed sequences of the
 operations +, -, *, / and comparisons of IEEE 754, which all engines round alike. No engine fuses a
-product with a sum: tests look for that. Results are rounded to 40 significant bits, about twelve
-digits. The relative error before that rounding is below 2^-41, and for powers beyond 10^±150 below
-2^-40, as a test proves in ball arithmetic. So a result with at most 40 significant bits, such as
-log10(1000) or power(x, 0.5) of a square, is exact.
+product with a sum: tests look for that. Powers with a small constant whole exponent are products.
+All other results are rounded to 40 significant bits, about twelve digits. The relative error before
+that rounding is below 2^-41, and for powers beyond 10^±150 below 2^-40, as a test proves in ball
+arithmetic. So, except for such large or small powers, a result with at most 40 significant bits is
+exact. Examples are log10(1000) and power(9, 0.5).
 
 Notation: a logarithm splits x = 2^e m with a whole e and √½ ≤ m < √2, and uses s = (m - 1)/(m + 1)
 and z = s². An exponential splits x = k ln 2 + r with a whole k, so that exp(x) = 2^k exp(r).
@@ -184,7 +185,8 @@ def _rounded_logarithm(factor: float) -> Callable[[Expression], Expression]:
 def _raise_to(value: Expression, exponent: Expression) -> Expression:
     """The power of a value: a product for a constant whole exponent up to `MOST_FACTORS` in size.
 
-    Otherwise the power of x with the exponent y is exp(y ln x), which is NULL for x < 0.
+    For any other exponent y, the power of x > 0 is exp(y ln x). The power of 0 is 0 for y > 0 and 1
+    for y = 0. All else is NULL.
     """
     factors = exponent.value if isinstance(exponent, Constant) else None
     if isinstance(factors, int) and abs(factors) <= MOST_FACTORS:

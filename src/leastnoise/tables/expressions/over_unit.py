@@ -4,8 +4,8 @@ Such values depend on the rows of one unit alone, so a person who is added, remo
 changes only values in their own rows. Rows without a unit have no value; no query counts them.
 
 An engine only computes five aggregates and row numbers; `read_over_unit` builds the other functions
-from these. Each function depends on the set of a unit's rows, not on their order. The first
-argument of each call is the unit.
+from these. No function depends on the order of a unit's rows. The first argument of each call is
+the unit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def units_of(expression: Expression) -> tuple[str, ...]:
 
 
 def constant_per_unit(expression: Expression, known: Callable[[str], bool]) -> bool:
-    """True if the expression has the same value in all rows of a unit.
+    """True only if the expression certainly has the same value in all rows of a unit.
 
     `known` answers this for a column, given its name.
 

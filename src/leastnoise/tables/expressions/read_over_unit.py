@@ -165,7 +165,7 @@ def _order(node: Parsed, word: str, read: Read) -> tuple[tuple[Expression, ...],
 
 
 def _comparable(value: Expression) -> Expression:
-    """Return the value, or raise ValueError for a timestamp."""
+    """Return the value, or raise ValueError for a timestamp, with or without a time zone."""
     _ = type_of([value])
     return value
 
@@ -176,8 +176,8 @@ def _value_at_end(
     """The value in the first row of a unit in the given `order`; with `last`, in the last row.
 
     If several rows are first, the result is the smallest of their values (for the last, the
-    largest). So it depends only on the set of rows. Rows with a missing value in a column of
-    `order` are ignored.
+    largest). So it doesn't depend on how such ties are broken. Rows with a missing value in a
+    column of `order` are ignored.
     """
     if value is None:
         raise TypeError("the arguments were checked")
@@ -200,7 +200,7 @@ def _where(conditions: Sequence[Expression], value: Expression) -> Expression:
 def _aggregate(
     word: str, function: Parsed, unit: UnitColumn, value: Expression | None
 ) -> Expression:
-    """The value over the rows of a unit that `word` names: count, sum, least or greatest value."""
+    """The value over the rows of a unit that `word` names, such as their count or a sum."""
     if value is None:
         return Call(COUNT, (unit,), "int")
     if word == "count":

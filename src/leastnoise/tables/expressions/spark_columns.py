@@ -182,9 +182,10 @@ class SparkColumns:
 
 
 def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
-    """Functions that give Spark's column for each operator of the language, by its name.
+    """Functions that give Spark's column for an operator, by the operator's name.
 
-    Spark's floor of a double is a 64-bit integer, so it is cast back to a double.
+    Operators that `SparkColumns` has methods for are left out. Spark's floor of a double is a
+    64-bit integer, so it is cast back to a double.
     """
 
     def floor(x: Any) -> Any:

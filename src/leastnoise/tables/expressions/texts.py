@@ -56,7 +56,10 @@ _HINTS: Mapping[Type, str] = {
 
 
 def as_text(value: Expression, word: str) -> Expression:
-    """Convert a whole number to its digits, or a date to a text such as 2024-01-31."""
+    """Convert a whole number to its digits, or a date to a text such as 2024-01-31.
+
+    A text stays as it is. Raises ValueError for other types; `word` names the function.
+    """
     if value.type in {"int", "date"}:
         return Call(f"text of {value.type}", (value,), "text")
     return as_type(value, ("text",), word, hint=_HINTS.get(value.type, ""))

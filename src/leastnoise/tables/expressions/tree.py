@@ -77,7 +77,7 @@ class Constant:
 @final
 @dataclass(frozen=True)
 class Call:
-    """An operator or a function of other expressions, by its name in SQL.
+    """An operator or a function of other expressions, by name.
 
     `unit` is the calendar unit to which `date_trunc` cuts, or the pattern of `like` and `matches`.
     The arguments of `case` are conditions and values in turn, then the default. `nearest` of x is
@@ -178,9 +178,9 @@ ZONED = (
 
 
 def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
-    """Give compared values one common type; raise ValueError if that is impossible.
+    """Return values that are compared, or raise ValueError if they have no common type.
 
-    If one of them is a date, constant texts are read as dates.
+    If one of them is a date, constant texts are converted to dates. `word` names the comparison.
     """
     dates = any(value.type == "date" for value in values)
     parsed = tuple(
@@ -232,7 +232,7 @@ def as_number(value: Expression, word: str) -> Expression:
 
 
 def as_type(value: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
-    """Return a value of a `wanted` type; if dates are, a timestamp becomes its date.
+    """Return a value of a `wanted` type; if dates are wanted, a timestamp becomes its date.
 
     NULL fits every type. Raises ValueError for any other type. `word` names the function, and
     `hint` ends the message.

@@ -1,4 +1,4 @@
-"""The functions and operators of the language, by sqlglot's class; all others are refused."""
+"""Functions and operators of the language by sqlglot's class, and messages about refused ones."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ _CHANGES = {"now", "today", "rand", "randn", "uuid", "getdate"}
 
 
 def explain_unknown(word: str, *, hinted: bool = True) -> str:
-    """The error message for an unknown function, with a list of the known functions."""
+    """The error message for a function or an operator that isn't known.
+
+    It lists those that are known, unless the function gives a new value at each call.
+    """
     if word in _CHANGES or word.startswith("current "):
         return f"{word} changes from call to call: write a constant."
     hint = _validate.nearest(word, _WORDS) if hinted else ""

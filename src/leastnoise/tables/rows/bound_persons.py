@@ -1,7 +1,7 @@
 """Bound the integers that each unit adds, and sum them over units (theory/release.md §5).
 
 1. Per row: values are made finite, clamped to the public bounds, and turned into fixed-point
-   integers of at most 2^bits.
+   integers of at most 2^bits in size.
 2. Per unit and cell: integers are summed. If an integer exceeds its limit, one factor shrinks all
    integers of the cell toward 0, or of the whole unit (`Part.shrinks_largest`).
 3. Per unit: the size of its vector is computed exactly, in the norm (or gauge) of the query's
@@ -48,9 +48,9 @@ _SHRINK, _LARGEST = "shrink", "largest"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One layout of a batch that is summed together, and names of its columns in frames.
+    """One of several layouts that are summed together, and the names of its columns in frames.
 
-    `index` is its index in the batch. `sums` are the names of a person's integers in a cell before
+    No two parts have the same `index`. `sums` are the names of a person's integers in a cell before
     they are bounded; `names` are the names after that.
     """
 
@@ -95,12 +95,18 @@ class Part:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The largest integer of a coordinate, and the largest size of a person's vector."""
+        """The largest absolute integer of a coordinate, and the largest size of a person's vector.
+
+        `_bounded_totals` defines the size; in a ball it is the sum of squares.
+        """
         return self.shrinking.integer_limits(bits=self.layout.bits)
 
     @property
     def shrinks_in_cells(self) -> bool:
-        """True if each cell is limited by itself: all its integers shrink, or one is clipped."""
+        """True if each cell is limited by itself.
+
+        One factor shrinks all integers of the cell; a single integer is clipped.
+        """
         if self.counts_once:
             return False
         by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.by_number
@@ -264,7 +270,7 @@ def _bound_in_cells(
 def _bounded_totals(
     engine: Engine, parts: Sequence[Part], entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """Bound the integers of each unit to the part's limits, and sum them by cell.
+    """Bound the integers of each unit to the limits of each part, and sum them by cell.
 
     The size q of a unit with integers I is ΣI² if a ball limits it. Otherwise it is the sum, over
     cells, of the largest |I|, or of all |I| if each number counts as a cell. It is exact: `bits`
@@ -312,7 +318,10 @@ def _bounded_totals(
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Limit:
-    """A limit of a part: `size` is the size of each cell, and a person's is at most `most`."""
+    """A limit on persons: a `size` of each cell, and the largest size of a person, `most`.
+
+    `_shrink_persons` combines the sizes of a person's cells into the person's size.
+    """
 
     part: Part
     size: nw.Expr
@@ -328,7 +337,7 @@ def _shrink_persons(
 ) -> nw.LazyFrame[Any]:
     """Shrink the integers of persons who exceed a limit; one factor per person and part.
 
-    `by` combines the sizes of a person's cells into the person's size, such as their sum.
+    `by` combines the sizes of a person's cells into the person's size: their sum or maximum.
     """
     sizes = {limit.part.column_name(_LARGEST): limit.size for limit in limits}
     persons = (
@@ -356,9 +365,9 @@ def _shrink_persons(
 
 
 def _factor_above(most: int, size: nw.Expr, *, squares: bool = False) -> nw.Expr:
-    """The factor that shrinks integers of this `size` to `most`; NULL if `size` is no larger.
+    """The factor that shrinks integers of this `size` to at most `most`; NULL if none is needed.
 
-    With `squares`, both are sums of squares, so the factor is a square root.
+    With `squares`, `size` and `most` are sums of squares, so the factor is a square root.
     """
     factor = nw.lit(most * BELOW_ONE) / size.cast(nw.Float64)
     return nw.when(size > most).then(factor.sqrt() if squares else factor).otherwise(None)

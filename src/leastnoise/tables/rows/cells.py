@@ -1,4 +1,4 @@
-"""Assign rows to the public cells of a query, with their unit and integers of their values."""
+"""The public cell, the unit and the integers of each row of a query."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def scatter(
 ) -> NDArray[np.int64]:
     """The vector of all cells, from rows with a cell's index and its totals.
 
-    `positions` are the indices of this layout's totals in a row. A cell without a row is 0.
+    `positions` are the indices of this layout's totals among all totals of a row. A cell without a
+    row has zeros.
     """
     vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
     for cell, *values in rows:
@@ -122,9 +123,10 @@ def units_with_more_rows(
 
 
 def rows_in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """The rows that satisfy all filters but are in no public cell, with units if there are any.
+    """The rows that satisfy all filters but are in no public cell.
 
-    All other such rows are in exactly one cell, since keys are distinct and bins disjoint.
+    If rows have units, rows without a unit are left out. No row is in two cells, since keys are
+    distinct and bins disjoint.
     """
     frame, columns = _select_grouping(engine, spec, layout)
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
@@ -193,7 +195,7 @@ def rows_in_cells(
 
 
 def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
-    """The index of a row's public cell, by the `axes` with public keys; others are ignored.
+    """The index of a row's public cell, from all `axes` except those with unlisted keys.
 
     The frame is the result of `rows_in_cells`.
     """
@@ -256,7 +258,10 @@ def _raw_integer(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
 
 
 def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """The column's value. NULL if a missing value is left out, or if `paired` has no value."""
+    """The value of the component's column, or the number that replaces a missing value.
+
+    NULL if no number replaces it, or if the `paired` column has no value.
+    """
     value = finite_values(engine, component.column, spec.columns[component.column].counts_as)
     if not component.paired:
         return value
@@ -295,14 +300,13 @@ def _fixed_point(
 
     A square is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, computed from the unrounded y, so that it is rounded
     no more than a value. x is first clamped to its bounds, and all integers are at most 2^bits in
-    size. If x is NULL (a value that is left out), its integer is 0, unless the component is
-    `filled`.
+    size. If x is NULL (a value that is left out), its integer is 0. For a `filled` component, it is
+    the integer of x = 0 instead.
 
-    The formula uses one float64 constant and few operations, which IEEE 754 rounds alike
-    everywhere. For a value, each operation is monotone in x. So if both bounds and the filled-in
-    value give integers of at most 2^bits in size, all x do. Otherwise, and for squares, a last
-    clamp ensures it. The operations are separate steps, because engines compute an expression twice
-    if it is used twice.
+    IEEE 754 rounds the few operations alike everywhere. For a value, each operation is monotone in
+    x. So if both bounds and the filled-in value give integers of at most 2^bits in size, all x do.
+    Otherwise, and for squares, a last clamp ensures it. The operations are separate steps, because
+    engines compute an expression twice if it is used twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
     for name, summand in values.items():

@@ -32,8 +32,8 @@ def keep_few(
 ) -> nw.LazyFrame[Any]:
     """Keep at most `most` cells of each person: the cells with the smallest hashes.
 
-    `per_unit` has an entry for each person and cell, and is read more than once. Only entries of
-    persons in more than `most` cells are hashed.
+    `per_unit` has an entry for each person and cell, and is read more than once. Its columns `keys`
+    identify the cell. Only entries of persons in more than `most` cells are hashed.
     """
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))

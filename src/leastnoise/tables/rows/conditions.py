@@ -1,4 +1,4 @@
-"""Count units in conditions, of which each unit counts in at most a limited number."""
+"""Count the units that satisfy each condition; a unit counts in a limited number of conditions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
-    """The number of units that satisfy each condition, at most a limited number for each unit.
+    """The number of units that satisfy each condition; a unit counts in at most a few conditions.
 
-    A person satisfies a condition if any of their rows does. If a row is the unit, it has no
-    identifier to hash, so it counts in the first conditions that it satisfies.
+    The limit is `layout.bounding.most`. A person satisfies a condition if any of their rows does.
+    If a row is the unit, it has no identifier to hash, so it counts in the first conditions that it
+    satisfies.
     """
     if not isinstance(layout.bounding, OnceInCells):
         raise TypeError("persons in conditions are counted in few of them")

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def sort_casts(casts: Iterable[str], columns: Sequence[str]) -> list[str]:
-    """Sort names of casts by the names of their columns; u0 casts the first of the `columns`.
+    """Sort names of casts by the names of their columns.
 
-    In this order casts break ties between rows of a unit, so that ties break alike on every engine.
+    The casts u0, k0 and v0, for example, are of the first of `columns`. In this order casts break
+    ties between rows of a unit, so that ties break alike on every engine.
     """
     return sorted(casts, key=lambda cast: (columns[int(cast[1:])], cast))
 
@@ -40,7 +41,10 @@ class Engine(ABC):
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
     ) -> None:
-        """Take a frame of casts, of `columns` and of `computed` columns, named as `column` says."""
+        """Take a frame with the casts of `columns` and of `computed` columns, and the filters.
+
+        `column` and `filter_column` say how its columns are named.
+        """
         self._frame = frame
         self._types = {**columns, **computed.types}
         self._positions = {name: position for position, name in enumerate(self._types)}
@@ -82,7 +86,7 @@ class Engine(ABC):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """A context; tables that were materialised in it are dropped at its end."""
+        """A context at whose end an engine may drop the tables that were materialised in it."""
         yield
 
     @property
@@ -128,7 +132,10 @@ class Engine(ABC):
     def keep_short_texts(
         self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
     ) -> nw.LazyFrame[Any]:
-        """Keep the rows whose `text` has at most `longest` bytes and doesn't match `without`."""
+        """Keep the rows whose `text` is short and has no character that `without` matches.
+
+        The text may have at most `longest` bytes in UTF-8. `without` is a regular expression.
+        """
 
     @abstractmethod
     def add_hash(

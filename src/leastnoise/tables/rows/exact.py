@@ -1,6 +1,6 @@
-"""The exact integers of one release: all from the same rows, with the same salt.
+"""The exact integers of one release, before noise, all with the same salt.
 
-For unlisted groups there are integers for every group in which a person is.
+Unlisted groups are found in the rows, so the set of these groups is as secret as their integers.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> list[tuple[Any, ...]]:
     """A tuple per group: its public cell, its keys, its totals; in any order.
 
-    The integers are computed as in `integer_vectors.query_vector`, and are as secret. The set of
-    groups is secret, too. If the last axis has the candidates of quantiles, there is a tuple per
-    group and candidate.
+    The totals are as secret as a vector of `integer_vectors.query_vector`, and so is the set of
+    groups. Groups whose keys may not be published are left out. If the last axis has the candidates
+    of quantiles, there is a tuple per group and candidate: see `candidate_totals`.
     """
     if isinstance(layout.axes[-1], Nearest):
         return candidate_totals(engine, spec, layout, salt=salt)
@@ -83,7 +83,7 @@ def _totals(
 def _limit_rows_per_group(
     layout: Layout, limits: InUnlistedGroups, entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """Shrink a person's integers in each group to the limit on rows."""
+    """Shrink a person's integers in each group to the limit on rows, except counts of persons."""
     names, numbers = integer_names(layout), layout.numbers
     counted = [name for position, name in enumerate(names) if position not in numbers.units]
     most, _ = limits.integer_limits(bits=layout.bits)
@@ -97,8 +97,8 @@ def _limit_rows_per_group(
 class ExactTotals:
     """The exact integers of one release, before noise.
 
-    `salt` decides which cells count for persons in too many. `tell` gets a message before each
-    reading of the rows.
+    `salt` decides which cells count for a person who is in too many cells. `tell` gets a message
+    before each reading of the rows.
     """
 
     rows: Source

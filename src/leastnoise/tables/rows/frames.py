@@ -1,8 +1,8 @@
 """Rows in memory, or a query for them: pandas, and every frame that has an Arrow C stream.
 
-A frame that can be read again is read in place, without a copy through text. Some frames can be
-read only once: a record batch reader silently has no rows the second time. Others are queries that
-would run again each time. Both are written to a private file when a release reads them.
+A frame that can be read again is read from memory. Some frames can be read only once: a record
+batch reader silently has no rows the second time. Others are queries that would run again each
+time. Both are written to a private file when a release reads them.
 
 Types come from the schema and never from rows. pandas' columns of Python objects have no type, and
 the type of its categories depends on the values present. Both are read as texts, as are pandas'
@@ -46,7 +46,8 @@ _LARGEST = 10**MOST_DIGITS  # Python refuses to write whole numbers of some thou
 def frame_of(source: object) -> Frame | SparkRows | None:
     """The rows of a frame, which may be wrapped by narwhals; None for any other object.
 
-    Raises SourceError for a dask frame, and for a frame with ambiguous column names.
+    Raises SourceError for a dask frame, for ambiguous column names, and if the columns of a lazy
+    Polars frame can't be determined.
     """
     native = nw.to_native(source, pass_through=True)
     if type(native).__module__.partition(".")[0] == "dask":
@@ -92,7 +93,7 @@ def _resolve_names(frame: nw.LazyFrame[Any]) -> list[str]:
 
 
 def _check_names(names: Collection[str]) -> None:
-    """Refuse names that differ only in capitals, one of which DuckDB would rename."""
+    """Refuse names that are equal except for capitals, since DuckDB would rename one of them."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
@@ -127,7 +128,11 @@ class _Polars:
 
 
 class Frame(Input):
-    """Rows of an object that has an Arrow stream; `again` is True if it can be read repeatedly."""
+    """Rows of an object that has an Arrow stream; `again` is True if it can be read repeatedly.
+
+    `schema` is an object with the same columns from which only the schema is read, by default the
+    object itself. `stream` is the object if reading its rows uses them up.
+    """
 
     def __init__(
         self,
@@ -350,8 +355,8 @@ def _is_twice(kind: Any) -> bool:
 def as_text(value: object) -> str | None:
     r"""The text of a text, number, bool, date, or a pandas interval or period; else None.
 
-    It is the text that a CSV would have. NaN, whole numbers that are too long and texts that UTF-8
-    can't encode give None, too. No method of other objects is called, since they could do anything.
+    NaN, whole numbers that are too long and texts that UTF-8 can't encode give None, too. No method
+    of other objects is called, since they could do anything.
 
     >>> [as_text(one) for one in ("n", 1.5, True, date(2026, 1, 31), float("nan"), [], "\ud800")]
     ['n', '1.5', 'true', '2026-01-31', None, None, None]

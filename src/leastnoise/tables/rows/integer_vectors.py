@@ -63,7 +63,7 @@ def query_vectors(
 ) -> list[NDArray[np.int64]]:
     """The vectors of several layouts, in their order: see `query_vector`.
 
-    Layouts of the same rows in the same cells are summed together. All read the rows of one engine.
+    Layouts that read the same rows are summed together: see `batches_of`.
     """
     batches = batches_of(layouts)
     ready: dict[Summand, str] = {}
@@ -88,12 +88,12 @@ def query_vectors(
 
 
 def _rows_within(layout: Layout) -> int:
-    """The most rows with which a person is certainly within every limit; 0 if unknown.
+    """A number n of rows with which a person is certainly within every limit; 0 if unknown.
 
     With n rows, each number of a cell is at most n, and so is the sum over cells of each cell's
     largest number. If a cell has q numbers, and each counts as its own cell, that sum is at most
-    n·q; in a ball the squared size is at most n²·q. The person is in at most n cells. So bounding
-    changes none of the person's integers.
+    n·q; in a ball the squared size is at most n²·q. The person is in at most n cells. n is
+    chosen so that these bounds meet every limit, so bounding changes none of the person's integers.
     """
     bounding, numbers = layout.bounding, layout.numbers
     by_person = any(component.kind == "units" for component in layout.components)
@@ -119,8 +119,9 @@ def _weighs_rows(layout: Layout) -> bool:
 def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
     """Group layouts into batches that are summed together; a batch is a list of indices of layouts.
 
-    The layouts of a batch have the same rows and cells. A batch has few numbers, so that the sums
-    of a person and cell have a bounded size.
+    The layouts of a batch read the same rows, in the same cells. If rows are units, they may
+    instead have the same `within`, from whose cells each layout's own cells follow. A batch of
+    several layouts has at most `_MOST_NUMBERS` numbers for a person and cell.
     """
     alike: dict[Any, list[int]] = {}
     for index, layout in enumerate(layouts):

@@ -34,9 +34,9 @@ LEFT_OUT = {(OVER_LIMITS,), (IN_NO_GROUP,)}
 
 
 def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
-    """Count the persons (or rows that are units) over a limit or in no group, before noise.
+    """Count the persons over a limit, or the units with a row in no group, before noise.
 
-    The result is a vector of one integer.
+    The layout's only component says which of the two. The result is a vector of one integer.
     """
     no_group = layout.components == (IN_NO_GROUP,)
     count = rows_in_no_cell if no_group else _over_limits
@@ -50,14 +50,14 @@ def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int
 
 
 def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """A row for each person who has more rows, or groups, than a limit allows."""
+    """A row for each person over a limit on rows, on groups, or on rows in a group."""
     (query,) = (query for query in spec.query if query.name == layout.name)
     sizes, limits = _count_in_query(engine, spec, layout), spec.limits(query).counted.items()
     return sizes.filter(reduce(operator.or_, (nw.col(name) > most for name, most in limits)))
 
 
 def _count_in_query(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """Count each person's rows and groups, and their rows in the group where they have most.
+    """Count each person's rows and groups, and the person's rows in the group with most of them.
 
     The columns have the names of the limits on these numbers.
     """

@@ -25,11 +25,11 @@ def sums_of_rows(
 ) -> nw.LazyFrame[Any]:
     """Sum `rows`, each of which is a unit, by cell.
 
-    The result has a row for each combination of the `keys`: the keys, and one or two columns for
-    each summand (`read_totals`). For a summand of values it has the sum of integers, for any other
-    the number of rows that count. The sums are right for any number of rows. If an engine's sum of
-    int64 could wrap around, the high and the low part of each integer are summed separately, which
-    can't wrap around.
+    The result has a row for each combination of `keys` that occurs: the keys, and one or two
+    columns for each summand (`read_totals`). For a summand of values it has the sum of integers,
+    for any other the number of rows that count. The sums are right for any number of rows. If an
+    engine's sum of int64 could wrap around, the high and the low part of each integer are summed
+    separately, which can't wrap around.
     """
     sums: dict[str, nw.Expr] = {}
     for index, summand in enumerate(summands):

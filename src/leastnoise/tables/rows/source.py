@@ -1,4 +1,4 @@
-"""Find the rows of a spec, check them from a header or metadata alone, and choose the engine."""
+"""Find the rows of a spec, check their columns by the header or metadata, and choose the engine."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def find_source(
 ) -> Source:
     """The source of `spec`, relative to `folder`, or the `frame`; reads no row.
 
-    `release` is the number of the release in a series. Raises SourceError if the file can't be
-    read, SpecError listing every column that is missing or has an unsuitable type.
+    `release` is the number of the release in a series. Raises SourceError if the source can't be
+    read, SpecError if its columns don't fit the spec.
     """
     rows = find_rows(spec.data, folder, frame)
     if spec.data.join:
@@ -229,7 +229,8 @@ def find_rows(
 ) -> Input | SparkRows:
     """The rows of a spec's `data`, relative to `folder`.
 
-    Raises SourceError if they don't exist, SpecError if the engine doesn't read such a frame.
+    Raises SourceError if they can't be found, SpecError if the engine doesn't read such a frame.
+    Tables of databases aren't looked for yet.
     """
     named, table, engine = data.source, data.table, data.engine
     if named == IN_MEMORY:
@@ -276,7 +277,7 @@ def _unreadable(column: str, stored: StoredColumn, declared: ColumnType | None) 
 
 
 def _hint(data: Data, rows: Input | SparkRows, names: Iterable[str]) -> str:
-    """Advice about a CSV whose header seems wrong; "" for other sources.
+    """Advice about the header of a CSV that lacks a column; "" without any.
 
     Advice may depend on the names in the header, which are not private data.
     """

@@ -96,8 +96,8 @@ format = "csv"            # or "parquet", "json"
 def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
     """The TOML of a first spec for the source `names`, which are relative to the current folder.
 
-    In the TOML they are relative to `folder`. Raises InvalidInput for impossible names, SourceError
-    if the source can't be read.
+    In the TOML, relative paths start from `folder`. Raises InvalidInput for impossible names,
+    SourceError if the source can't be read.
     """
     for name in names:
         if why := why_no_source(name):  # omits the name, which may hold a password
@@ -139,7 +139,7 @@ def _one_or_all(names: Sequence[str]) -> Any:
 
 
 def guess_delimiter(data: Data, columns: Collection[str]) -> Delimiter | None:
-    """The delimiter that a CSV's header seems to have; None if it seems to be the default."""
+    """A delimiter that the name of a CSV's only column contains, else None."""
     if len(columns) > 1 or not any(map(is_csv, data.sources)):
         return None
     return next(

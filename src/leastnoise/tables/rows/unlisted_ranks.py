@@ -1,11 +1,11 @@
-"""The rows at each candidate of the unlisted groups, for quantiles.
+"""The rows at each candidate for the quantiles of unlisted groups.
 
-If chance chooses quantiles, each row of a person over the limit counts as a fraction: see
-`row_sums`. For a tree, whole rows count. A person counts in a few groups, chosen by a salted hash
-as for other numbers. Suppose n rows in a group exceed the limit m. Then the c rows at a candidate
-count as ⌊c·m/n⌋ rows. To reach m rows, some candidates count one row more: those with the smallest
-hashes. So m whole rows count, in proportion to all n, and whole-number noise hides them. No step
-uses another person's rows.
+If permute-and-flip chooses the quantiles, each row of a person over the limit counts as a fraction:
+see `row_sums`. If they are read off a tree of counts, whole rows count, and a person counts in a
+few groups, chosen by a salted hash as for other numbers. Suppose a person's n rows in a group
+exceed the limit m. Then the c rows at a candidate count as about c·m/n rows, rounded down. To reach
+m rows, some candidates count one row more: those with the smallest hashes. So m whole rows count,
+and whole-number noise hides them. No step uses another person's rows.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Component:
     see `layout.components`. A "square" is 2u² − 1, which fills [−1, 1] as u does. Noise for u²,
     which fills only [0, 1], would also hide moves below 0 that no row makes.
 
-    - "count": 1, or with a `column` 1 if the row has a value of it.
+    - "count": 1; with a `column`, 1 only if the row has a value of it.
     - "value", "square": 0 if the value is missing and left out; never above "count" in size.
     - "units": 1 if the unit has a row.
     - "outside": 1 if the row has a value outside the column's bounds.
@@ -93,12 +93,12 @@ class Component:
 
     @property
     def of_values(self) -> bool:
-        """True if the number depends on the column's values; then it is rounded, unlike counts."""
+        """True if the number is u or 2u² − 1 of a value; then it is rounded, unlike counts."""
         return self.kind in {"value", "square"}
 
     @property
     def needed(self) -> frozenset[str]:
-        """The columns of which a row needs a value; a row without one adds nothing."""
+        """The columns that the number reads: its `column` and the `paired` column, if any."""
         return frozenset({self.column, self.paired} - {""})
 
 
@@ -264,16 +264,17 @@ class Statistic(AnyStatistic):
     ) -> float:
         """An upper bound on the statistic's `_std` in a group of this many `rows`.
 
-        It holds for numbers without noise: a count that noise lowers has a larger `_std`. `stds`
-        has the standard deviation of each number. `rows` is None unless the statistic `needs_size`.
+        It holds for numbers without noise, and if the group meets what the statistic `assumes`: a
+        count that noise lowers has a larger `_std`. `stds` has the standard deviation of each
+        number. `rows` is None unless the statistic `needs_size`.
         """
 
     @abstractmethod
     def expected_half_width(self, ingredients: Ingredients, rows: int | None) -> float:
         """An upper bound on half the width of the statistic's interval in a group of `rows` rows.
 
-        It holds if the noisy count is `rows`: a smaller count has a wider interval. `rows` is None
-        unless the statistic `needs_size`.
+        It holds if the noisy count is `rows`, and if the group meets what the statistic `assumes`.
+        A smaller count has a wider interval. `rows` is None unless the statistic `needs_size`.
         """
 
     def unit(self, ingredients: Ingredients) -> float:

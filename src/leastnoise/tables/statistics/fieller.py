@@ -1,7 +1,8 @@
 """Confidence sets of quotients S/n: a test of each possible quotient (Fieller).
 
 Notation: S and n are noisy sums, with the noise X and Y; n is a count or a sum that isn't negative
-before noise. c(a) is a bound that |X − a·Y| meets with probability 95 %.
+before noise. c(a) is a bound that |X − a·Y| meets with probability 95 %, or with another that the
+caller gives.
 
 A true quotient a is rejected if |S − a·n| > c(|a|), which has a probability of at most 5 %. c rises
 with |a|, since the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and
@@ -85,8 +86,8 @@ def find_tests(
 ) -> QuotientTests | None:
     """Find the tests of quotients from −`most` to `most`, for the `noise` of both numbers.
 
-    Each test accepts the true quotient with at least this `probability`. None if the joint
-    distribution of both noises isn't known, unless `beside_count` has the half-widths.
+    Each test accepts the true quotient with at least this `probability`. None if their half-widths
+    aren't known: neither from the joint distribution of both noises, nor from `beside_count`.
     """
     above, below = noise
     # the half-widths of these tests are stored

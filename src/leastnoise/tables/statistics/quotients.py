@@ -89,8 +89,8 @@ class Quotient(Statistic):
 
         `_std` is scale·√(σ_S² + (S/n)²σ_n²)/n by the delta method, and at most scale·most, since
         S/n can't leave [−most, most]. `_low` and `_high` are the ends of the quotients that tests
-        accept (`fieller`). There are no tests if the joint distribution of both noises isn't known.
-        Then, or if n <= 0 or tests reject all quotients, `_in_box` gives the ends.
+        accept (`fieller`). If `find_tests` finds no tests, if n <= 0, or if tests reject all
+        quotients, `_in_box` gives the ends.
         """
         middle, scale, smallest, largest = self.scale_of(ingredients)
         numerator, count = numbers
@@ -183,10 +183,10 @@ class Quotient(Statistic):
         The noisy n is taken to be the n of `_denominator`.
 
         With tests and |S/n| <= 1, no width exceeds the width at |a| = 1. Without a bound on S/n,
-        the width grows with S. The interval [S − t, S + t]/[n − u, n + u], clamped to [−1, 1], is
-        widest if one end just meets a bound, S + t = n − u. Half of its width is then (t + u)/(n +
-        u) if S >= t there, and otherwise, at S = 0, t/(n − u). Without clamping it is unbounded if
-        n <= u.
+        the width grows with S. Without tests, the interval [S − t, S + t]/[n − u, n + u], clamped
+        to [−1, 1], is widest if one end just meets a bound, S + t = n − u. Half of its width is
+        then (t + u)/(n + u) if S >= t there, and otherwise, at S = 0, t/(n − u). Without clamping
+        it is unbounded if n <= u.
         """
         scaled = self.scale_of(ingredients)
         n = self._denominator(ingredients, rows)
@@ -310,9 +310,9 @@ class Quotient(Statistic):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mean(ColumnStatistic, Quotient):
-    """`mean(column)`: the middle of the bounds, plus the mean distance of values from it.
+    """`mean(column)`: the middle of the bounds, plus the mean difference of values from the middle.
 
-    The noisy sum of these distances is divided by the noisy count. The mean is clamped to the
+    The noisy sum of these differences is divided by the noisy count. The mean is clamped to the
     bounds.
     """
 

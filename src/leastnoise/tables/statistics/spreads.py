@@ -290,7 +290,7 @@ class Std(Spread):
         return ingredients.unit * np.minimum(delta, _LARGEST_STD)
 
     def variance_std(self, ingredients: Ingredients, variance: Floats, std: Floats) -> Floats:
-        """The std of the variance V from the std of its root, below the largest possible std."""
+        """The `std` of V from the `_std` of radius·√V, if that is below its maximum."""
         scaled = std / ingredients.unit
         root = 2 * np.sqrt(variance)
         return scaled * np.maximum(scaled, root)
@@ -365,7 +365,7 @@ def _known(ingredients: Ingredients, variance: Floats, mean: Floats | None) -> _
 def _limits(
     ingredients: Ingredients, known: _Known, std: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """The smallest and largest possible end of the interval below, and then of the end above.
+    """The smallest and largest possible lower end of the interval, and then of the upper end.
 
     These are the values that the columns `_low` and `_high` may have beside the published variance
     and its `_std`, in the unit of V. For each a² that is tried, `_std` determines n, and V and a²

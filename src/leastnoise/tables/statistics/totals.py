@@ -116,7 +116,7 @@ class Total(ColumnStatistic):
     ) -> str | None:
         """The suffix of a wrong `_low` or `_high`, or None.
 
-        No value of the number itself is wrong.
+        Any value of the number itself is possible.
         """
         del published
         value, _, low, high = columns
@@ -211,7 +211,8 @@ class CountUnits(Total):
 class Sum(Total):
     """`sum(column)`, from values that are divided by their largest possible size.
 
-    With less noise, it may also be computed from a count and a centred sum: see `center_sums`.
+    It may be computed from a count and a centred sum instead, if that needs less noise: see
+    `layout.components.center_sums`.
     """
 
     kind: ClassVar[str] = "sum"
@@ -274,8 +275,8 @@ class Sum(Total):
     ) -> str | None:
         """The suffix of the first wrong column, "" for the sum itself; None if none is wrong.
 
-        A sum is wrong if it isn't the published count times the published mean. `_low` or `_high`
-        is wrong if the noise can't give it.
+        If the query also published the count and the mean of the same numbers, the sum has to agree
+        with their product: see `_fits`. `_low` or `_high` is wrong if the noise can't give it.
         """
         summed = ingredients.components[-1]
         # tables that add up are rounded together, and checked elsewhere
@@ -345,7 +346,7 @@ class ClippingCount(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class CountOverLimits(ClippingCount):
-    """`count_over_limits`: persons with more rows or groups than the limits of the query allow."""
+    """`count_over_limits`: persons over a limit on rows, on groups, or on rows in a group."""
 
     kind: ClassVar[str] = "count_over_limits"
     column_is: ClassVar[ColumnIs] = "absent"
@@ -406,7 +407,7 @@ class CountOutside(ClippingCount):
     column_types = SUMMED_COLUMN
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """The label, or a count of values of the column's label."""
+        """The statistic's label, or "count of … outside the bounds" with the column's label."""
         name = labels.get(self.column)
         return self.label if name is None else f"count of {name} outside the bounds"
 

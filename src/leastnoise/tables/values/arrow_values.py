@@ -218,9 +218,9 @@ def _decimals(values: Any) -> Any:
 
 
 def _days(values: Any) -> Any:
-    """Replace dates in milliseconds by NULL unless they are whole days of 32 bits.
+    """Replace dates in milliseconds by NULL unless they are a whole number of days in 32 bits.
 
-    DuckDB would wrap other dates.
+    Arrow allows only whole days, and a date of DuckDB has 32 bits.
     """
     pa = _arrow()
     passed = values.view(pa.int64())

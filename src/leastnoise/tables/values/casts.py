@@ -1,7 +1,7 @@
 """Casts from a column of a file to each use of it; NULL for values that can't be cast.
 
-A cast must not fail for any value that a file can hold: `StoredColumn` lists the types for which
-that is guaranteed.
+A cast must not fail for any value that a file can hold: `StoredColumn` says which types can't be
+used, since that isn't guaranteed for them.
 
 Notation: a `use` is u (identifies a person), k (a key, by which rows are grouped) or v (a value).
 """

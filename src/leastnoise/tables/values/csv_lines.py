@@ -75,7 +75,10 @@ def _fields_sql(dialect: Dialect) -> str:
 
 
 def select_rows(path: Path, used: Collection[str], dialect: Dialect = _COMMAS) -> FileRows:
-    """The rows of the file with the `used` columns: texts without quotes, NULL if empty."""
+    """The rows of the file with the `used` columns, as texts without their quotes.
+
+    An empty field is NULL unless it is quoted.
+    """
     positions = {
         name: position for position, name in enumerate(read_header(path, dialect)) if name in used
     }
@@ -115,7 +118,7 @@ def _unquote(field: str) -> str:
 def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
     """The names of the columns, from the spec or else from the first line.
 
-    Raises SourceError if the file can't be read, or has no header line.
+    Raises SourceError if the file can't be read, or has no valid header line.
     """
     encoding = dialect.encoding
     try:
@@ -161,7 +164,7 @@ def open_readable(
     The lines are UTF-8, whatever the file's encoding, with the same delimiters. Lines longer than
     MAX_LINE are left out. In a line that is longer than MAX_TEXT, or has a field that is invalid in
     the encoding, only valid fields of the `used` columns with at most MAX_TEXT bytes are kept. If
-    `rehearsed`, the path is a pipe with a header only.
+    `rehearsed`, the path is a pipe with one empty line.
     """
     if rehearsed:
         with pipe.open_pipe(iter([b"\n"]), folder / "lines.csv") as piped:
@@ -193,7 +196,7 @@ def _shorten_lines(block: bytes, positions: Collection[int], dialect: Dialect) -
 def shorten(line: bytes, positions: Collection[int], dialect: Dialect = _COMMAS) -> bytes:
     r"""Convert a line to UTF-8, keeping the fields at `positions` that are valid in its encoding.
 
-    If the line is long, or a field is invalid, all other fields become empty.
+    If the line is longer than MAX_TEXT, or a field is invalid, all other fields become empty.
 
     >>> shorten(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
     b',"a, b",,"2",'
@@ -253,7 +256,10 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _is_plain(block: bytes, dialect: Dialect) -> bool:
-    """True if every line of the block is short and in UTF-8, without looking at each line."""
+    """True if every line of the block is short, and its bytes already are its text in UTF-8.
+
+    Lines are not looked at one by one.
+    """
     start = 0
     while len(block) - start > MAX_TEXT:
         # Jump to the last line end within reach, so that no line in between is longer.

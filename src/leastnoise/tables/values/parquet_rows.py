@@ -195,7 +195,7 @@ def select_rows(
 def _select_rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> FileRows:
-    """Select the rows; with `look`, by simpler SQL if all texts in the file are ordinary."""
+    """Select the rows; with `look`, by simpler SQL if `_has_odd` is false for every column."""
     known = read_columns(connection, path)
     listed = ", ".join(f"c{position}" for position in range(len(known)))
     columns = {name: column for name, column in known if name in used}
@@ -230,7 +230,7 @@ def _select_rows(
 
 
 def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: str) -> bool:
-    """True if some `text` in the column may contain wrong bytes, or is too long to use.
+    """True if a text in the column `text` may contain wrong bytes, or is too long to use.
 
     DuckDB evaluates a filter on one column only once for each text in a Parquet file's dictionary.
     """

@@ -68,7 +68,10 @@ def claim_folder(make: Callable[[], Path]) -> tuple[Path, int]:
 
 
 def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> None:
-    """Remove the folders in `parent` that match `names` and belong to ended runs of this user."""
+    """Remove the folders in `parent` that match `names` and belong to ended runs of this user.
+
+    With `mode`, only folders that have this mode are removed.
+    """
     if fcntl is None:  # pragma: no cover
         return
     try:
@@ -117,7 +120,10 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def _remove(path: Path, descriptor: int) -> None:
-    """Remove the folder by its descriptor; another folder that is now at `path` is kept."""
+    """Remove the folder's content by its descriptor, then the folder at `path`.
+
+    So another folder that is now at `path` keeps its content.
+    """
     for inner, folders, files, at in os.fwalk(".", topdown=False, dir_fd=descriptor):
         del inner
         for name in files:

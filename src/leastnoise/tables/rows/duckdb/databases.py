@@ -171,7 +171,10 @@ class SqliteTable(Input):
         return connection
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
-        """The columns in the schema; raises SourceError without the table, or for another file."""
+        """The columns in the schema.
+
+        Raises SourceError if the file has no such table, or isn't a readable SQLite file.
+        """
         del connection
         try:
             with closing(self._connect()) as file:
@@ -187,7 +190,7 @@ class SqliteTable(Input):
     def open_rows(self, reading: RowReading) -> Iterator[FileRows]:
         """Yield the used columns, copied to a table that DuckDB may spill to the disk.
 
-        Raises OSError if the file is damaged.
+        Raises OSError if SQLite can't read a row.
         """
         connection = reading.connection
         columns = {name: f"c{at}" for at, name in enumerate(reading.used)}

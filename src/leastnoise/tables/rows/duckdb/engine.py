@@ -1,7 +1,8 @@
 """Rows on embedded DuckDB, as typed lazy frames.
 
 Neither dialect nor types are sniffed, since a sniffer's decision would depend on the rows. A value
-that can't be read is missing, or its line is dropped; no row raises an error.
+that can't be read is missing, or its line is dropped. No row raises an error, except in a damaged
+file or in the query of a view.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def open_engine(
     It uses as much memory as DuckDB by default: 80 % of the memory of the machine or of the control
     group. Beyond that it spills to a private folder for temporary files. If `rehearsed`, the source
     is opened in the same way, but no row is read. Raises SourceError, which never quotes data, if
-    DuckDB can't read the file.
+    DuckDB can't read the rows.
     """
     try:
         # Close the connection first, then the feeders of the pipes that it reads.
@@ -136,11 +137,11 @@ class DuckDB(Engine):
     def _cast_columns(
         self, rows: FileRows, columns: Mapping[str, ColumnType], computed: Computed
     ) -> duckdb.DuckDBPyRelation:
-        """The `rows` with every cast of each column; NULL for a value that can't be cast.
+        """The `rows` with every cast of each column, and with computed columns and filters.
 
-        A column has a cast for each use, such as a key or a number. DuckDB reads and casts only
-        what the query uses. Columns are named by their positions, because DuckDB can't tell apart
-        names that differ only in capitals.
+        A value that can't be cast is NULL. A column has a cast for each use, such as a key or a
+        number. DuckDB reads and casts only what the query uses. Columns are named by their
+        positions, because DuckDB can't tell apart names that differ only in capitals.
         """
         casts = {
             f"{use}{position}": sql
@@ -181,13 +182,16 @@ class DuckDB(Engine):
     def copy_in_memory(self) -> None:
         """Copy the rows to a table in memory, for rehearsals, which have no rows.
 
-        DuckDB would simplify queries over a source that is known to be empty, so that they weren't
-        tried.
+        DuckDB would simplify queries over a source that is known to be empty, so that these queries
+        wouldn't be tried.
         """
         self._frame = self.materialise(self._frame)
 
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
-        """Copy the rows of `frame` to a file in the private folder."""
+        """Copy the rows of `frame` to a file in the private folder.
+
+        If DuckDB can't open a file by the folder's name, copy them to a table of the connection.
+        """
         self._is_copied = True
         path = (self._folder / "settled.duckdb").absolute().as_posix()
         if set(path) & {"\\", "?"}:  # DuckDB would open a different file
@@ -272,7 +276,7 @@ def _add_computed(
     *,
     casts: Sequence[str],
 ) -> tuple[str, dict[str, str]]:
-    """SQL for the `stored` casts of `query` and for computed columns, and the SQL's parameters.
+    """SQL for the `stored` casts of `query`, computed columns and filters, and its parameters.
 
     `casts` are the casts of all columns. They break ties between rows of a unit.
     """

@@ -48,9 +48,9 @@ def find_files(
 ) -> Input:
     """The files of `source`, relative to `folder`; reads only names.
 
-    `dialect` is about CSV, `encoding` about statistical files that don't state their own, and
-    `sheet` names a sheet of workbooks. Raises SourceError if there is no file, if a file is
-    repeated, or if files of several kinds are mixed.
+    `dialect` is about CSV, `encoding` about statistical files, and `sheet` names a sheet of
+    workbooks. Raises SourceError if there is no file, if a file is repeated, if files of several
+    kinds are mixed, or if the names of folders give no valid keys.
     """
     texts = (source,) if isinstance(source, str) else tuple(source)
     parts = [part for text in texts for part in _list_files(text, folder)]
@@ -109,8 +109,8 @@ def _without_companions(paths: Iterable[Path]) -> list[Path]:
 def _match_files(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
     """The files below `root` whose paths match `pattern`, a list with a part for each folder.
 
-    The last part is for the file. Each folder is read once. Links to folders are not followed,
-    because they may form a circle.
+    Only files of the kinds in `FILES` are yielded. The last part is for the file. Each folder is
+    read once. Links to folders are not followed, because they may form a circle.
     """
     positions = {str(root): _skip_any({0}, pattern)}
     for parent, folders, names in os.walk(root, followlinks=False):

@@ -63,7 +63,7 @@ class Input(ABC):
 
     @property
     def is_inspected(self) -> bool:
-        """True if DuckDB opens a file to list the columns."""
+        """False only if DuckDB opens no file to list the columns."""
         return True
 
     @property
@@ -198,8 +198,8 @@ class FilePart:
 class SeveralFiles(Input):
     """The rows of several files, which must have the same columns of the same types.
 
-    A column of a partitioned folder is text, as spelled in the names of folders; the spec may
-    declare another type. No property of the rows is read from the first file alone.
+    A column from the names of folders, such as `year=2026`, is text; the spec may declare another
+    type. No property of the rows is read from the first file alone.
     """
 
     label: str

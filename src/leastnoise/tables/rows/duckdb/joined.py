@@ -71,7 +71,7 @@ class Joined(Input):
         return any(rows.is_inspected for rows in (self.left, *(side.rows for side in self.sides)))
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, StoredColumn]]:
-        """The columns of all tables; a name that two tables have can't be used."""
+        """The columns of all tables; except for keys, a name that two tables have can't be used."""
         listed = [(self.left, self.left.columns(connection))]
         listed += [(side.rows, _list_joined(side, connection)) for side in self.sides]
         known: dict[str, StoredColumn] = {}

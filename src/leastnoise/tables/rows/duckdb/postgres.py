@@ -1,8 +1,8 @@
 """A table or view of a PostgreSQL server, read by ADBC in one query and copied before use.
 
-Column types are taken from the server's catalog. Values that ADBC's casts would fail on, or round,
-are sent as text: numerics, dates (which may be infinite) and UUIDs. The password is never part of a
-spec.
+Column types are taken from the server's catalog. Values on which ADBC's casts would fail, or which
+they would round, are sent as text: for example numerics, dates (which may be infinite) and UUIDs.
+The password is never part of a spec.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class PostgresTable(Input):
 
     @property
     def _kinds(self) -> dict[str, str]:
-        """The names of the columns' types in PostgreSQL; raises SourceError without the table.
+        """PostgreSQL's type of each column, by the column's name; the server is queried once.
 
-        The server is queried once.
+        Raises SourceError without the table, or for an encoding that `_check_encoding` refuses.
         """
         if self._found is None:
             with self._connect() as cursor:
@@ -138,7 +138,7 @@ class PostgresTable(Input):
     def _connect(self) -> Iterator[Any]:
         """Yield a cursor in a transaction that is rolled back; errors quote no data.
 
-        Raises SourceError if the driver is missing, or the server can't be reached.
+        Raises SourceError if the driver is missing, or for any error of the driver.
         """
         try:
             from adbc_driver_manager import Error  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
@@ -188,7 +188,10 @@ def _stored_column(kind: str) -> StoredColumn:
 
 
 def _sent_sql(column: str, kind: str) -> str:
-    """SQL of a column as the server sends it: unchanged, or as a text of at most MAX_TEXT bytes."""
+    """SQL of a column as the server sends it: unchanged, or as a text.
+
+    A text of more than MAX_TEXT bytes is NULL.
+    """
     if kind in _AS_THEY_ARE:
         return column
     return f"CASE WHEN octet_length({column}::text) <= {MAX_TEXT} THEN {column}::text END"

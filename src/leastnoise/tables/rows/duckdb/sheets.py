@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import date, datetime, time
 from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
@@ -153,4 +153,4 @@ def _text_of(cell: Any) -> str | None:
         return str(int(value)) if whole else repr(value)
     if isinstance(value, datetime):
         return str(value.date()) if value.time() == time() else str(value)
-    return str(value) if isinstance(value, time) else None
+    return str(value) if isinstance(value, date | time) else None

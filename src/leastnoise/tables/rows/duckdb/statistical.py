@@ -5,7 +5,7 @@ numbers, from which days and instants are computed here. It gives each byte of a
 Latin-1; texts are decoded here.
 
 A value that can't be read is missing. So are system-missing and user-missing values of each
-program, blank texts, and days outside the years 1 to 9999.
+program, empty texts, and days outside the years 1 to 9999.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _SAS_DAYS = re.compile(
 class _Variable:
     """A variable of the file, with its type and value labels.
 
-    `letters` is its name as pyreadstat gives it: each byte is a letter of Latin-1.
+    `letters` is its name with each byte as a letter of Latin-1, by which pyreadstat reads it.
     """
 
     name: str
@@ -133,7 +133,7 @@ def _whole(value: float | None) -> int | None:
 
 
 def _decoded(value: object, encoding: str) -> str | None:
-    """Decode a text whose letters stand for bytes; None if it is blank or not in the encoding."""
+    """Decode a text whose letters stand for bytes; None if it is empty or not in the encoding."""
     if not isinstance(value, str) or not value:
         return None
     try:
@@ -147,7 +147,8 @@ def _decoded(value: object, encoding: str) -> str | None:
 class StatisticalFile(Input):
     """A file of SPSS, Stata or SAS.
 
-    A column with value labels has a second column, such as `region_label`, with their texts.
+    A column with value labels has a second column, such as `region_label`, with their texts. It is
+    left out if the file has a column of that name.
     """
 
     path: Path

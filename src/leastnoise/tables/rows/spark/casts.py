@@ -63,7 +63,7 @@ def stored_column(kind: str) -> StoredColumn:
 
 
 def readable_types(kind: str) -> tuple[ColumnType, ...]:
-    """The types as which Spark reads a column of DuckDB's type `kind`; floats can't be texts."""
+    """The types as which Spark reads a column of DuckDB's type `kind`; empty if it can't."""
     if kind in {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}:
         return ("text",)
     if kind in {"FLOAT", "DOUBLE", "DECIMAL"}:

@@ -51,8 +51,8 @@ _ONLY_PARQUET = "With Spark only Parquet files and tables can be read, since its
 class SparkRows:
     """Rows of a Spark frame.
 
-    If the rows come from files, `files` has all their columns, including columns that Spark can't
-    read and the frame lacks.
+    If the rows come from files that this machine lists, `files` has all their columns, including
+    columns that Spark can't read and the frame lacks.
     """
 
     name: str
@@ -80,7 +80,7 @@ class SparkRows:
 def find_spark_rows(data: Data, folder: Path) -> SparkRows:
     """The rows of `data`, relative to `folder`; starts a session unless one is active.
 
-    Raises SourceError if they don't exist, or Spark isn't installed.
+    Raises SourceError if they can't be found or read by Spark, or if Spark isn't installed.
     """
     for name in data.sources:
         if is_statistical(name) or is_workbook(name):
@@ -301,7 +301,7 @@ class Spark(Engine):
     def _cast_columns(
         self, source: SparkRows, columns: Mapping[str, ColumnType], computed: Computed
     ) -> Any:
-        """The rows with each column cast for each use.
+        """The rows with each column cast for each use, and with computed columns and filters.
 
         Columns are named by their positions, because Spark ignores capitals and reads a dot as a
         path.
@@ -335,7 +335,7 @@ class Spark(Engine):
         *,
         casts: Sequence[str],
     ) -> Any:
-        """The frame with its `stored` columns and the computed columns; see `duckdb.engine`."""
+        """The `stored` columns of the frame, computed columns and filters; see `duckdb.engine`."""
         if not computed.expressions:
             return frame.select(*stored)
         f = self._f
