@@ -14,10 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.structured import CountingQueries
+from leastnoise.ledger.account import make_charge_entry
 from leastnoise.ledger.check import check_ledger
+from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.ledger import Ledger
+from leastnoise.ledger.preregistered import Preregistered
+from leastnoise.noise.classic.law import Gaussian
 from tests.ledger.releases import account, certificate
 
 
@@ -44,6 +50,27 @@ EDITS = {
     "another number": "UPDATE entry SET number = 9 WHERE number = 2",
     "another type": "UPDATE entry SET body = 7 WHERE number = 2",
 }
+
+
+def test_a_forged_charge_for_other_neighbours_is_noticed_by_check(tmp_path: Path) -> None:
+    """`charge` refuses these certificates; whoever forges the entries gets no further."""
+    for index, kind in enumerate(("charge", "plan")):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        ledger = account(folder, "1", "1e-5")
+        other = Certificate.prove(
+            budget=Budget(epsilon=1, delta="1e-5"),
+            noise=Gaussian(scale=50, dimension=2),
+            sensitivity=CountingQueries(dimension=2, neighbours="replace-one"),
+        )
+        plan = Preregistered(budget=other.budget, releases=[(other, 1)])
+        stated, cost = (other, Cost.of(other)) if kind == "charge" else (plan, plan.cost)
+        stored = ledger.accounts()["visits"]
+        body = make_charge_entry(kind, stored, stored.admit(cost), cost) | {"label": ""}
+        with ledger._store.appending() as (_, log):
+            log.append(body, certificate=stated.to_json())
+        with pytest.raises(LedgerRejected, match="other neighbours than add-remove"):
+            check_ledger(ledger.path)
 
 
 @pytest.mark.parametrize("name", EDITS)

@@ -70,8 +70,8 @@ def check_ledger(
     Raises:
         InvalidInput: The file is missing, damaged or not a ledger.
         LedgerRejected: The ledger was edited, an entry's certificate doesn't hold, its cost isn't
-            the cost of its certificate, its filter isn't the account's, a plan or series was used
-            more often than planned, or an account is overdrawn.
+            the cost of its certificate, its certificate or filter doesn't suit the account, a plan
+            or series was used more often than planned, or an account is overdrawn.
         Refused: Other processes lock the file for a minute.
 
     Source:
@@ -100,6 +100,7 @@ def check_ledger(
             raise LedgerRejected(
                 f"The cost in entry {entry.number} is not the cost of the entry's certificate."
             )
+        _check_neighbours(entry, stated, accounts[entry.body["dataset"]])
         plans[entry.number] = stated
     _check_sums(entries)
     _check_uses(entries, plans)
@@ -134,7 +135,7 @@ def charged_account(
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
-    entry = entries[number - 1] if number <= len(entries) else None
+    entry = entries[number - 1] if 1 <= number <= len(entries) else None
     if entry is None or not (
         _is_about(entry, release, store)
         if position is None
@@ -185,6 +186,20 @@ def _prove_certificate(entry: Entry, text: str) -> Certified | Preregistered:
     except (InvalidInput, Refused) as error:
         raise LedgerRejected(f"Entry {entry.number}: {error}") from error
     return release
+
+
+def _check_neighbours(entry: Entry, stated: Certified | Preregistered, account: Account) -> None:
+    """Raise LedgerRejected if a certificate of `entry` states other neighbours than `account`."""
+    planned = isinstance(stated, Preregistered)
+    releases = [release for release, _ in stated.releases] if planned else [stated]
+    try:
+        for release in releases:
+            account.check_statement(release, unit=account.unit, neighbours=account.neighbours)
+    except Refused:
+        raise LedgerRejected(
+            f"The certificate of entry {entry.number} holds for other neighbours than "
+            f"{account.neighbours}, which the account of {account.dataset!r} states."
+        ) from None
 
 
 def _check_sums(entries: list[Entry]) -> None:
