@@ -32,7 +32,7 @@ _NUMBER = (
     "or "
     "1e-5."
 )
-_LIMIT = "give max_rows, for example, the most rows of one person."
+_LIMIT = "a limit on the rows of one person. Write, for example, max_rows = 5 in [contribution]."
 _COLUMN = (
     "The column 'siz' has no type in data.types. Did you mean size? If both names mean "
     "the same column, correct one of them."
@@ -89,6 +89,14 @@ def test_what_is_no_toml_has_its_line(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text("version = 1\n[data\n")
     done = run("release", "spec.toml", cwd=tmp_path)
     assert "\nspec.toml:2: TOML: " in done.stderr
+    assert 'Quote texts with ", ' in done.stderr
+
+
+def test_a_csv_in_place_of_a_spec_is_answered_with_init(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("who,size\n1,2\n")
+    done = run("release", "rows.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "got the CSV rows.csv. To start a spec: leastnoise init rows.csv\n" in done.stderr
 
 
 def test_a_query_of_sql_is_the_commands_and_on_no_line(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_groups_that_counts_leave_out_have_no_quantile(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "key", "why"),
     [
-        ({"columns": {"x": {"bounds": [0, 1]}}}, "query[0].statistics[0]", "needs public candid"),
+        ({"columns": {"x": {"bounds": [0, 1]}}}, "query[0].statistics[0]", "} to columns.x."),
         ({"contribution": {"l2": 3}}, "query[0]", "Give max_rows"),
         ({"contribution": {"max_groups": 3}}, "query[0]", "Give max_rows"),
         (

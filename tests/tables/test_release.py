@@ -231,7 +231,7 @@ def test_an_existing_output_is_refused_before_anything_is_read(folder: Path, the
         out.symlink_to(folder / "nowhere")
     (folder / "rows.parquet").unlink()  # a read would be another error
     stages: list[str] = []
-    with pytest.raises(InvalidInput, match="exists"):
+    with pytest.raises(InvalidInput, match=r"exists\. Choose another output\.path"):
         release(folder).run(progress=stages.append)
     assert stages == []
 

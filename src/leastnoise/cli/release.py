@@ -38,7 +38,7 @@ _YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of p
 _NO_LEDGER = (
     "No budget ledger: nothing adds up the budgets of all releases of these data. The command "
     "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER "
-    "opens a ledger."
+    'opens one. Then write ledger.path = "FILE" in [privacy].'
 )
 _READ = (
     "Read the rows with duckdb, spark (as Spark's own settings say) or sc://host:port, a Spark "

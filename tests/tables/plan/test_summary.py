@@ -180,7 +180,7 @@ def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) 
         "If the who of a row matches no row of homes, or several, its columns of homes are missing"
         in shown
     )
-    assert "another format of a date is in no group. See homes.\n" in shown
+    assert "another format of a date is in no group of the query homes.\n" in shown
 
 
 @pytest.mark.parametrize(("epsilon", "warned"), [(0, True), ("0.001", False)])

@@ -136,7 +136,9 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
     raw["output"], raw["privacy"]["epsilon"] = {"path": "out"}, 10_000
     del raw["derive"], raw["columns"]["z"]
     release = ln.Release(**raw, folder=tmp_path)
-    assert "Numbers are read with a decimal comma" in str(release.plan().to_record())
+    record = str(release.plan().to_record())
+    assert "Numbers are read with a decimal comma" in record
+    assert "latin-1, or can't be read as the type of its column, counts as missing." in record
     table = release.run().tables["q"]
     assert [round(float(table.columns[f"sum_{name}"][0]), 1) for name in ("rent", "x")] == [
         7.5,

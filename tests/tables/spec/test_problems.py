@@ -52,7 +52,7 @@ def changed(old: str, new: str) -> dict[str, str]:
             "columns.mdvis.bounds[1]",
             "Missing. Write it like bounds = [0, 30]",
         ),
-        ("bounds = [0, 0.1]\n", "", "query[0].statistics[1]", "needs bounds"),
+        ("bounds = [0, 0.1]\n", "", "query[0].statistics[1]", "to columns.mdvis"),
         ('"count", ', '"count", "count", ', "query[0].statistics[1]", "twice"),
         ('"count", ', '"cuont", ', "query[0].statistics[0]", "Did you mean count?"),
         ('"count", ', '"count_units(x)", ', "query[0].statistics[0]", "without a column"),

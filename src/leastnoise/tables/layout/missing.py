@@ -50,7 +50,10 @@ def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tu
     sentences += _of_conditions(spec, query)
     if sentences and any(map(is_csv, spec.data.sources)):  # texts in a CSV have an encoding
         dialect = dialect_of(spec.data)
-        sentences.append(f"A text that isn't valid {dialect.encoding} counts as missing.")
+        sentences.append(
+            f"A text that isn't valid {dialect.encoding}, or can't be read as the type of its "
+            "column, counts as missing."
+        )
         if dialect.decimal == ",":
             sentences.append(
                 "Numbers are read with a decimal comma. A number with a point counts as missing."

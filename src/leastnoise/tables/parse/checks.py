@@ -346,7 +346,8 @@ def _contribution(spec: Spec) -> Iterator[Problem]:
             why = 'Not used with unit = "row": a row needs only the bounds of its columns.'
             yield "contribution", f'{why} If a column is called row, write unit_is = "column".'
     elif spec.privacy.unit and not all(_has_limits(spec, query) for query in spec.query):
-        yield "contribution", "Missing: give max_rows, for example, the most rows of one person."
+        why = "Missing: a limit on the rows of one person."
+        yield "contribution", f"{why} Write, for example, max_rows = 5 in [contribution]."
 
 
 def _names(spec: Spec) -> Iterator[Problem]:

@@ -197,5 +197,5 @@ def check_bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
     """Yield a problem if a column whose values are summed has no bounds."""
     if not has_bounds(spec, column):
         hint = "" if column in spec.columns else _validate.nearest(column, tuple(spec.columns))
-        needs = f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
+        needs = f"The column {column!r} needs bounds. Add bounds = [low, high] to columns.{column}."
         yield key, f"{needs}{' ' if hint else ''}{hint}"

@@ -21,6 +21,7 @@ from leastnoise.tables.parse import checks, named_files, spec_text
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import SQL, Assumed
 from leastnoise.tables.spec.section import UNREAD, Section
+from leastnoise.tables.spec.source import is_csv
 from leastnoise.tables.spec.values import LARGEST_SPEC, SURROGATE
 from leastnoise.tables.statistics.registry import parse_queries
 
@@ -64,6 +65,10 @@ def read(
     """
     if not os.path.lexists(path):  # os.path, because Path raises an error for an impossible path
         raise SourceError(f"Expected a spec file, found none at {path}.")
+    if is_csv(path.name):
+        raise SourceError(
+            f"Expected a spec, got the CSV {path}. To start a spec: leastnoise init {path}"
+        )
     raw = parse_toml(_files.read_text(path, most=LARGEST_SPEC))
     if engine is not None and isinstance(raw.get("data"), dict):
         raw["data"]["engine"] = engine
@@ -101,7 +106,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError([("TOML", f"{error}.")]) from None
+        why = f'{error}. Quote texts with ", write 200000 without a separator, and name a key once.'
+        raise SpecError([("TOML", why)]) from None
     except (
         ValueError,
         RecursionError,

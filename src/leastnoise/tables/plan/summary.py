@@ -205,17 +205,19 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
         "are missing, and it is in no group by them."
         for name, join in spec.data.join.items()
     ]
-    texts = [
+    names = [
         query.name
         for query in spec.query
-        for keys in spec.groupings(query).values()
-        if isinstance(keys, tuple) and any(isinstance(key, str) for key in keys)
+        if any(
+            isinstance(keys, tuple) and any(isinstance(key, str) for key in keys)
+            for keys in spec.groupings(query).values()
+        )
     ]
-    if texts:
+    if names:
         sentences.append(
             "Keys are compared letter by letter. A row whose key has other capitals, other "
-            "spaces or another format of a date is in no group. See "
-            f"{_words.join_names([*dict.fromkeys(texts)])}."
+            "spaces or another format of a date is in no group of the "
+            f"{'query' if len(names) == 1 else 'queries'} {_words.join_names(names)}."
         )
     return [*sentences, *describe_counts(layouts, rest=True)]
 

@@ -64,8 +64,8 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     # os.path, because a Path raises for a NUL or a name that is too long.
     if os.path.lexists(path):
         raise InvalidInput(
-            f"Expected a new output directory, but {path} exists. Choose another path, or move "
-            "that directory away. Nothing was spent."
+            f"Expected a new output directory, but {path} exists. Choose another output.path, or "
+            "move that directory away. Nothing was spent."
         )
     missing = [folder for folder in path.parents if not os.path.lexists(folder)]
     owner = os.getpid()

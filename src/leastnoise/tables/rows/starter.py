@@ -47,13 +47,14 @@ version = 1
 _DIALECT = (
     "# The format of the CSV is never guessed from rows; state it here:",
     '# delimiter = ";"         # or "\\t", "|"; without it a comma, and in a .tsv a tab',
-    '# decimal = ","           # if numbers are written 1,5',
+    '# decimal = ","           # if numbers are written 1,5, which counts as missing otherwise',
     '# encoding = "latin-1"    # or "windows-1252"; without it UTF-8',
     '# header = ["a", "b"]     # the names of its columns, if its first line is a row',
 )
 _PRIVACY = """\
 [privacy]
 # unit = "COLUMN"         # TODO: the column that identifies a person; "row" if each row is one
+# unit_name = "person"    # the word for it in sentences, such as household
 # epsilon = "1"           # TODO: the privacy budget of the whole release; smaller is safer
 # delta = "1e-6"          # far below 1 / the number of persons; without it delta is 0
 neighbours = "add-remove" # or "replace-one", if the number of persons is public
@@ -74,7 +75,7 @@ _BOUNDS = "the smallest and the largest possible value"
 
 _QUERIES = """\
 [[query]]                 # one query is one table
-name = "all"
+name = "all"              # the name of its file
 statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)",
                           # "median(COLUMN)", "count(COLUMN)" (rows with a value of it)
 # group_by = ["COLUMN"]                                 # by the keys or edges of [columns.COLUMN]
@@ -181,7 +182,8 @@ def _untyped(columns: Mapping[str, StoredColumn], seems: Delimiter | None, *, he
         ]
     lines += [
         '# TODO: the type of each column: "int", "float", "bool" or "text".',
-        "# Unused columns can be left out; without edits all are text.",
+        "# Unused columns can be left out; without edits all are text. A value that can't be",
+        "# read as its type, such as n/a for an int, counts as missing.",
     ]
     lines += [f'{_key(name)} = "text"  # TODO' for name in columns]
     return "\n".join(lines) + "\n"

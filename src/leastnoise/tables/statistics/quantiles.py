@@ -88,8 +88,8 @@ class Quantile(OneColumn):
         known = spec.columns.get(self.column)
         if known is None or known.candidates is None:
             yield (
-                f"The column {self.column!r} needs public candidates for the quantile: "
-                f"[columns.{self.column}] candidates = {{ from = 0, to = 150000, step = 100 }}."
+                f"The column {self.column!r} needs public candidates for a median or quantile. Add "
+                f"candidates = {{ from = 0, to = 150000, step = 500 }} to columns.{self.column}."
             )
         if spec.privacy.epsilon == 0:
             yield f"{self.label} needs epsilon > 0: delta alone can't hide the chosen candidate."
