@@ -177,8 +177,8 @@ MEANS: dict[str, Any] = {
 WITHIN_10: dict[str, Any] = {"accuracy": {"half_width_95": 10}}
 WITHIN_30: dict[str, Any] = {"accuracy": {"half_width_95": 30}}
 
-# name, ε, queries, target in CPU seconds. A unit is a row, but with several queries a person with up
-# to three rows.
+# name, ε, queries, target in CPU seconds. A unit is a row, but with several queries a person with
+# up to three rows.
 TREES: list[tuple[str, str, list[dict[str, Any]], str]] = [
     ("cumulative, 100 bins", "1", [cumulative(100)], "1.5 s"),
     ("cumulative, 1,000 bins", "1", [cumulative(1_000)], "2 s"),

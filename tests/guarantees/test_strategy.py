@@ -11,10 +11,10 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
-from leastnoise.guarantees.strategy import BITS, StrategyMatrix
+from leastnoise.guarantees.strategy import BITS, MOST_SUMS, StrategyMatrix
 
 if TYPE_CHECKING:
-    from leastnoise.guarantees.strategy import StrategyNorm
+    from leastnoise.guarantees.strategy import MOST_SUMS, StrategyNorm
 
 RANDOM = np.random.default_rng(7)
 UNIT = 2**BITS
@@ -89,6 +89,11 @@ def test_a_total_is_free_where_rows_are_replaced(norm: StrategyNorm) -> None:
 def test_a_total_that_costs_something_is_not_added() -> None:
     alike = StrategyMatrix.within(np.array([[0.5, 0.5], [0.0, 0.1]]))
     assert alike.with_total("l1") is alike
+
+
+def test_a_total_is_not_added_to_the_most_sums() -> None:
+    most = StrategyMatrix(numerators=np.tile([1, -1], (MOST_SUMS, 1)))
+    assert most.with_total("l2") is most
 
 
 def test_sums_are_exact() -> None:

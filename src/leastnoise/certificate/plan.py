@@ -412,7 +412,7 @@ def _laws(draws: Claims) -> tuple[Releases, ...]:
     claims = [claim for _, claim in draws if isinstance(claim, Certificate)]
     for claim in claims:
         if claim.sampling_rate != 1:
-            why = "several draws from one sample aren't proved under subsampling"
+            why = "the losses of draws from a sample aren't proved together"
             raise NotApplicable(family=claim.noise.name, why=why)
     if not claims:
         why = (

@@ -125,13 +125,16 @@ class StrategyMatrix:
 
         The added row (t, …, t) doesn't change the differences a_i − a_j of columns. The weight t is
         the largest multiple of 2^−24 up to 1 for which the new max ‖a_j‖ doesn't exceed max ‖a_i −
-        a_j‖. If no such t > 0 exists, returns the strategy itself.
+        a_j‖. If no such t > 0 exists, or if there are already MOST_SUMS rows, returns the strategy
+        itself.
         """
         column, difference = self._longest_column(norm), self._longest_differences[norm]
         spare = max(difference - column, 0)
         total = min(spare if norm == "l1" else math.isqrt(spare), _UNIT)
+        if not total or len(self.numerators) == MOST_SUMS:
+            return self
         row = np.full((1, self.numerators.shape[1]), total, dtype=np.int64)
-        return StrategyMatrix(numerators=np.concatenate([self.numerators, row])) if total else self
+        return StrategyMatrix(numerators=np.concatenate([self.numerators, row]))
 
     def _longest_column(self, norm: StrategyNorm) -> int:
         return int(_lengths(self.numerators, norm).max())

@@ -105,6 +105,15 @@ def test_columns_are_those_of_the_header(folder: Path) -> None:
     assert "first line" in shown["hint"]
 
 
+def test_a_joined_table_is_not_taken_for_a_source_that_is_missing(folder: Path) -> None:
+    (folder / "plans.csv").write_text("plan,price\n")
+    joined = 'plans = { source = "plans.csv", on = "plan" }'
+    shown = answer({"data": {"source": "missing.csv", "join": f"{{ {joined} }}"}}, Path())
+    assert [column["name"] for column in shown["columns"]] == ["plan", "price"]
+    assert not any(column["needed"] for column in shown["columns"])
+    assert not shown["hint"]
+
+
 def test_an_unforeseen_error_quotes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("a secret of row 7")

@@ -157,8 +157,8 @@ def _describe_columns(record: Mapping[str, Any], folder: Path) -> dict[str, Any]
 
     columns: dict[str, dict[str, Any]] = {}
     hint, delimiter = "", None
-    for index, (data, stored, typed) in enumerate(_read_headers(record, folder)):
-        if not index and not typed:
+    for data, stored, typed, is_main in _read_headers(record, folder):
+        if is_main and not typed:
             hint, delimiter = _HEADER, starter.guess_delimiter(data, stored)
         for name, column in stored.items():
             known = typed and column.type is not None
@@ -169,7 +169,7 @@ def _describe_columns(record: Mapping[str, Any], folder: Path) -> dict[str, Any]
                     "shown": _words.plain(name),
                     "kind": _words.plain(column.kind) if typed else "",
                     "types": column.declarable_types(),
-                    "needed": not known and not index and bool(column.declarable_types()),
+                    "needed": not known and is_main and bool(column.declarable_types()),
                 },
             )
     for name in record.get("derive", {}):
@@ -179,8 +179,11 @@ def _describe_columns(record: Mapping[str, Any], folder: Path) -> dict[str, Any]
 
 def _read_headers(
     record: Mapping[str, Any], folder: Path
-) -> Iterator[tuple[Any, dict[str, StoredColumn], bool]]:
-    """Yield each source that can be read, its columns, and True if the columns have types."""
+) -> Iterator[tuple[Any, dict[str, StoredColumn], bool, bool]]:
+    """Yield each source that can be read, its columns, and two facts.
+
+    The first is True if the columns have types, the second for the main source: not a joined table.
+    """
     from pydantic import ValidationError
 
     from leastnoise.tables.rows import source
@@ -194,7 +197,8 @@ def _read_headers(
             data = Data(**{key: section[key] for key in _CSV_KEYS if section.get(key)})
             if data.source is not None:
                 rows = source.find_rows(data, folder)
-                yield data, source.list_columns(rows), getattr(rows, "typed", True)
+                typed = getattr(rows, "typed", True)
+                yield data, source.list_columns(rows), typed, section is record["data"]
 
 
 def main() -> None:
