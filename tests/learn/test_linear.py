@@ -32,7 +32,7 @@ NOISY = {
 }
 WEIGHTS, INTERCEPT = np.array([3.0, -0.5]), 7.0
 COUNTED = {"neighbours": "add-remove"}
-SILENT = pytest.mark.filterwarnings("ignore:Noise hides:sklearn.exceptions.ConvergenceWarning")
+SILENT = pytest.mark.filterwarnings("ignore:.*noise hides:sklearn.exceptions.ConvergenceWarning")
 
 Floats = NDArray[np.float64]
 
