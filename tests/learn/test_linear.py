@@ -131,7 +131,7 @@ def test_a_warning_where_noise_hides_the_features(more: dict[str, Any]) -> None:
     x, y = data(500)
     x[:, 1] = 50
     asked = model(epsilon="0.5", **more)
-    with pytest.warns(ConvergenceWarning, match=r"hides \d of 2 directions"):
+    with pytest.warns(ConvergenceWarning, match=r"In \d of 2 directions the features"):
         asked.fit(x, y)
     assert asked.hidden_directions_ >= 1
     with warnings.catch_warnings():
