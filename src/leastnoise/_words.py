@@ -175,6 +175,20 @@ def describe_protection(relation: str, unit: str) -> str:
     return f"Protected: all data of any one {unit}, but not the total number of units in the data."
 
 
+def name_neighbours(relation: str, unit: str, *, by_row: bool) -> tuple[str, str]:
+    """Phrases for a table and for its neighbour, whose probabilities of a result are compared.
+
+    >>> name_neighbours("add-remove", "person", by_row=False)
+    ('with the rows of any one person', 'without')
+    >>> name_neighbours("replace-one", "stay", by_row=True)
+    ('with any one stay', 'with other values in its place')
+    """
+    present = f"with any one {unit}" if by_row else f"with the rows of any one {unit}"
+    if relation == "add-remove":
+        return present, "without"
+    return present, f"with other values in {'its' if by_row else 'their'} place"
+
+
 def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
     """A sentence for people that states a column's bounds.
 

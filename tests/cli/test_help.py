@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leastnoise.audit.audit import DETECTORS
-from leastnoise.design.programs.find import plain_gap
+from leastnoise.design.programs.find import fine_gap, plain_gap
 from leastnoise.design.programs.refine import Task
 from leastnoise.guarantees.budget import Budget
 from tests.cli.program import run
@@ -53,10 +53,15 @@ def test_options_are_in_groups_with_their_choices() -> None:
 
 
 def test_the_gap_that_is_left_out_is_the_one_of_the_search() -> None:
-    gaps = [plain_gap(Task(budget=Budget(epsilon=epsilon), loss="mse")) for epsilon in (5, 6)]
+    gap, gap_above, fine, fine_above = (
+        search(Task(budget=Budget(epsilon=epsilon), loss="mse"))
+        for search, epsilon in ((plain_gap, 5), (plain_gap, 6), (fine_gap, 2), (fine_gap, 3))
+    )
+    assert fine < fine_above == gap
     for command in ("calibrate", "compare"):
         shown = " ".join(run(command, "--help", columns=80).stdout.split())
-        assert f"{gaps[0]:g} if left out, {gaps[1]:g} for epsilon > 5." in shown
+        assert f"If left out: {gap:g}, or {gap_above:g} for epsilon > 5;" in shown
+        assert f"compare --bound takes {fine:g} up to epsilon = 2." in shown
 
 
 def test_a_query_is_declared_alike_everywhere() -> None:

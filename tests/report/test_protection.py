@@ -27,8 +27,29 @@ def test_no_more_is_promised_than_epsilon_gives(
     release(folder, privacy={"unit": "row", "epsilon": epsilon}, contribution=None).run()
     text = page.report(folder / "out")
     assert ("learn little" in text) == little
-    assert ("nearly the same tables" in text) == little
+    assert ("a similar probability" in text) == little
     assert ("the promise is weak" in text) == weak
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize(
+    ("neighbours", "other", "otherwise"),
+    [
+        ("add-remove", "without", "without that row"),
+        ("replace-one", "with other values in its place", "with other values of that row"),
+    ],
+)
+def test_the_promise_is_about_the_neighbours_of_the_spec(
+    tmp_path: Path, neighbours: Neighbours, other: str, otherwise: str
+) -> None:
+    folder = make_rows(tmp_path)
+    privacy = {"unit": "row", "epsilon": 1, "delta": "0.01", "neighbours": neighbours}
+    release(folder, privacy=privacy, contribution=None).run()
+    text = page.report(folder / "out")
+    # δ is added to a probability: it isn't the probability of results that are likelier
+    factor = "The probability of any result with any one row is at most 2.72 times the probability"
+    assert f"{factor} {other}, plus 0.01." in text
+    assert f"{otherwise}, the same tables would have a similar probability" in text
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,11 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
     [
         ({"levels": {}}, "group_by.county.levels", "1 to 8 levels"),
         ({"levels": {"state": STATES[1:]}}, "group_by.county.levels.state", "each of 16 keys"),
-        ({"levels": {"county": STATES}}, "group_by.county.levels.county", "no level of itself"),
+        (
+            {"levels": {"county": STATES}},
+            "group_by.county.levels.county",
+            "column of the keys itself",
+        ),
         (
             {"levels": {"state": STATES, "nation": [*"m", *"n" * 15]}},
             "group_by.county.levels",

@@ -34,8 +34,8 @@ def test_whole_noise_is_in_a_single_table() -> None:
     shares = {5: Fraction(1, 2), 11: Fraction(1, 2)}
     claims = _whole(whole.cells, whole.budget, shares, 1)
     named = [(noise_name(whole.cells, at), claim) for at, claim in zip(shares, claims, strict=True)]
-    expect_rejected(whole, named, "must all be sums of the table")
-    expect_rejected(whole, named[:1], "must all be sums of the table")
+    expect_rejected(whole, named, "must all be computed by summing the table")
+    expect_rejected(whole, named[:1], "must all be computed by summing the table")
     expect_rejected(whole, [(name, claim.on_grid(4)) for name, claim in named[1:]], "aren't whole")
     listed = whole_of(plan_of(spec_of(margins=[["region"]])))
     claims = _whole(whole.cells, whole.budget, {7: shares[5], 11: shares[5]}, 1)
@@ -114,5 +114,5 @@ def test_whole_noise_in_a_table_that_does_not_tell_all_is_rejected(tmp_path: Pat
         draws.append(record["draws"])
     assert [draw["name"] for (draw,) in draws] == ["people.4", "people.2x4"]
     path.write_text(json.dumps(record | {"draws": draws[0]}), encoding="utf-8")
-    with pytest.raises(CertificateRejected, match="must all be sums of the table"):
+    with pytest.raises(CertificateRejected, match="must all be computed by summing the table"):
         verify_resealed(folder)

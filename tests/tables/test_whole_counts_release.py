@@ -303,8 +303,8 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
     for part, item in zip(plan.noisy_parts, record["noisy_parts"], strict=True):
         assert part.too_high == item["too_high"] > 0
         assert f" in the table {part.name}" in text.replace("\n", " ")
-    assert "are too high where the true counts are near 0" in text.replace("\n", " ")
-    assert "are too high where the true counts are near 0" in page
+    assert "whole counts are on average too high" in text.replace("\n", " ")
+    assert "whole counts are on average too high" in page
     assert "outside its interval" in page
     assert any("outside its interval" in note for note in plan.notes)
 

@@ -227,8 +227,8 @@ def detect_sensitivity(subject: Subject) -> Finding:
     statement = f"The centres may be {_words.round_up(bound)} apart."
     if refuted:
         statement = (
-            f"The outputs on the two inputs are at least {_words.round_down(norm)} apart, more "
-            f"than {_words.round_up(bound)}."
+            f"The centres of the outputs on the two inputs are at least {_words.round_down(norm)} "
+            f"apart, but may be at most {_words.round_up(bound)} apart."
         )
     return replace(
         finding,

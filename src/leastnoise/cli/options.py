@@ -220,8 +220,9 @@ _shapes = options_of(
     ("--p", NUMBER, "Power of generalized-gamma; if left out, the best power."),
 )
 _GAP = (
-    "The relative excess of the error of designed noise over the least error: 0.005 if left out, "
-    "0.02 for epsilon > 5."
+    "The search for designed noise ends when its error is at most this fraction above the least "
+    "error. If left out: 0.005, or 0.02 for epsilon > 5; compare --bound takes 0.0005 up to "
+    "epsilon = 2."
 )
 search = options_of(
     SEARCH,

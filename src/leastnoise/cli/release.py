@@ -41,8 +41,8 @@ _NO_LEDGER = (
     'opens one. Then write ledger.path = "FILE" in [privacy].'
 )
 _READ = (
-    "Read the rows with duckdb, spark (as Spark's own settings say) or sc://host:port, a Spark "
-    "Connect server; overrides the spec."
+    "The engine that reads the rows: duckdb, spark (with Spark's own settings), or "
+    "sc://host:port for a Spark Connect server. The engine in the spec is ignored."
 )
 
 

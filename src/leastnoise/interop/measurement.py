@@ -89,8 +89,8 @@ def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None
         raise NotApplicable(
             family=mechanism.noise.name,
             why=(
-                f"its certificate is for {certificate.compositions} releases together. Give the "
-                "epsilon at which delta of one release is stated"
+                f"its certificate is for {certificate.compositions} releases together. Give "
+                "epsilon, for which the delta of one release is then computed"
             ),
         )
 

@@ -138,10 +138,10 @@ class LinearRegression(RegressorMixin, PrivateModel):
         # at the end, because a caller's filter may raise it: the model is complete by then
         if solution.hidden:
             warnings.warn(
-                f"Noise hides {solution.hidden} of {X.shape[1]} directions of the features, which"
-                " vary too little there for this budget and number of rows. Coefficients are shrunk"
-                " to 0 along them by an unknown amount, so standard errors are infinite. Narrow the"
-                " bounds, raise epsilon, or leave features out.",
+                f"In {solution.hidden} of {X.shape[1]} directions the features vary so little that"
+                " noise hides them, for this budget and number of rows. In these directions"
+                " coefficients are shrunk to 0 by an unknown amount, so standard errors are"
+                " infinite. Narrow the bounds, raise epsilon, or leave features out.",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise import _words
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import DIGEST, STATE, Books, ReleaseChain, make_charge_entry, stamp
@@ -165,9 +166,9 @@ class LedgerSeries:
             self.check_left(published, releases)
             if index != published + 1:
                 raise Refused(
-                    f"Release {index} isn't the next release of the series {self.name!r}, "
-                    "because another process has just published. The ledger counts "
-                    f"{published:,} releases. Nothing was charged or drawn."
+                    f"Release {index} isn't the next release of the series {self.name!r}: the "
+                    f"ledger counts {_words.count_noun(published, 'release')}. Another process may "
+                    "have published. Nothing was charged or drawn."
                 )
             return log.append(
                 {

@@ -213,7 +213,7 @@ class Store:
         if version != _VERSION:
             raise InvalidInput(
                 f"The ledger {self.path} has the format version {version}, but this leastnoise "
-                f"reads version {_VERSION}. Use the leastnoise that wrote the ledger."
+                f"reads version {_VERSION}. Use the version of leastnoise that wrote the ledger."
             )
         self._compare_schema(connection)
 

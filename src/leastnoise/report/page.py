@@ -68,7 +68,7 @@ def protection(
     return (
         "<details><summary>About this protection</summary>"
         f"<p>{html(first[0])}</p>{as_list(first[1:])}"
-        f"<p>{html(_promise(budget, spec.protected))} {_STAYS}</p>"
+        f"<p>{html(_promise(budget, spec))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
         f"<h3>What was limited or left out</h3>{as_list(limits)}"
         f"<h3>Why this noise</h3>{_noise(release.plan.noisy_parts, names)}"
@@ -156,21 +156,26 @@ def _factor(budget: Budget, spec: Spec) -> str:
         with precision():
             upper = float_above(ball(budget.epsilon).exp())
         times = _words.round_up(upper, digits=3)
-    otherwise = "without"
-    if spec.privacy.neighbours == "replace-one":
-        otherwise = "with other values in their place"
-    but = f", except with probability {decimal_text(budget.delta)}" if budget.delta else ""
-    return (
-        f"Any result is at most {times} times as likely with the rows of any one {spec.protected} "
-        f"as {otherwise}{but}."
+    privacy = spec.privacy
+    present, otherwise = _words.name_neighbours(
+        privacy.neighbours, spec.protected, by_row=privacy.by_row
     )
-
-
-def _promise(budget: Budget, person: str) -> str:
-    if budget.epsilon <= 1:
+    if budget.delta:
         return (
-            f"Readers of these tables learn little about any one {person}: nearly the same tables "
-            f"would have been published without that {person}."
+            f"The probability of any result {present} is at most {times} times the probability "
+            f"{otherwise}, plus {decimal_text(budget.delta)}."
+        )
+    return f"Any result is at most {times} times as likely {present} as {otherwise}."
+
+
+def _promise(budget: Budget, spec: Spec) -> str:
+    person = spec.protected
+    if budget.epsilon <= 1:
+        replaced = spec.privacy.neighbours == "replace-one"
+        otherwise = f"with other values of that {person}" if replaced else f"without that {person}"
+        return (
+            f"Readers of these tables learn little about any one {person}: {otherwise}, the same "
+            "tables would have a similar probability."
         )
     weak = " With an ε this large, the promise is weak." if budget.epsilon > 4 else ""
     return (

@@ -115,7 +115,8 @@ class Witness:
             # the periodic part needs a whole period; ψ is 0 right of what is stored
             if not self.cells <= len(prices) <= longest:
                 raise CertificateRejected(
-                    "The lower bound isn't proved: its proof has too few prices, or too many."
+                    f"The lower bound isn't proved: its proof has {len(prices):,} prices, expected "
+                    f"{self.cells:,} to {longest:,}."
                 )
             if min(prices) < 0 or max(prices) > multiplier:
                 raise CertificateRejected(
@@ -384,8 +385,8 @@ def _prove(bound: LowerBound) -> Fraction:
     if isinstance(witness, BodyWitness):
         if delta or scope != "real":
             raise CertificateRejected(
-                "A lower bound that follows from a volume must be for real-valued noise at delta "
-                "= 0."
+                "A lower bound whose proof computes a volume must be for real-valued noise and "
+                "delta = 0."
             )
         return witness.bound(epsilon=epsilon, power=power_of(loss))
     if isinstance(witness, RadialWitness):

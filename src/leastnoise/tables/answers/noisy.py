@@ -53,9 +53,9 @@ PARTS_NOTE = (
 )
 SELECTED_NOTE = (
     "If min_count or top chooses groups, their published counts alone decide, which costs no "
-    "budget. Counts of published groups are biased upwards. Each group's interval holds with "
-    "probability 95 %, whether the group is published or not. Among published groups alone, fewer "
-    "intervals may hold."
+    "budget. Counts of published groups are biased upwards. Each group's interval contains "
+    "the number without noise with probability 95 %, whether the group is published or not. Among "
+    "published groups alone, fewer than 95 % of the intervals may do so."
 )
 SELECTED_CHECKED = (
     "Groups that min_count or top leaves out are not in the table, so that nobody can check that "

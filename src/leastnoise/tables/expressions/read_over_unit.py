@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import Expr as Parsed
 from sqlglot import exp
 
+from leastnoise import _words
 from leastnoise.tables.expressions.over_unit import (
     COUNT,
     COUNT_DISTINCT,
@@ -123,7 +124,8 @@ def _arguments(
         values = list(values[0].expressions)
     if len(values) > 1 or (word == "row_number" and values):
         wanted = _ORDERED.get(word, f"{word}(x)")
-        raise ValueError(f"Expected {wanted} over a unit, but {word} has {len(values)} values.")
+        count = _words.count_noun(len(values), "argument")
+        raise ValueError(f"Expected {wanted} over a unit, but {word} has {count}.")
     if not values and word not in {"count", "row_number"}:
         raise ValueError(f"{word} over a unit needs a value: write {word}(x).")
     return (_comparable(read(values[0])) if values else None), order

@@ -86,7 +86,7 @@ def explain_refusal(node: object) -> str:
 
 _INSTEAD: Mapping[type[Parsed], str] = {
     exp.Escape: "like takes no escape here. Compare the letter by left, right or substr.",
-    exp.ILike: "ilike takes other letters as equal in each engine. Write lower(x) like 'a%'.",
+    exp.ILike: "Engines differ in which letters ilike treats as equal. Write lower(x) like 'a%'.",
 }
 """Refused words of SQL, each with a message that names an alternative."""
 

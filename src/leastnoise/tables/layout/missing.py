@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import AnyStatistic, OneColumn
 
+_KINDS = {"count_outside": "count outside the bounds"}
+
 
 def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tuple[str, ...]:
     """Sentences about missing values in each column that a query uses, from the spec alone.
@@ -121,7 +123,7 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
     """Sentences about missing values in `statistics` of the column `name`."""
     column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
-        kinds = [*dict.fromkeys(statistic.kind for statistic in statistics)]
+        kinds = [*dict.fromkeys(_KINDS.get(each.kind, each.kind) for each in statistics)]
         return f"Rows without a value of {called} are left out of its {_words.join_names(kinds)}."
     counts = dict.fromkeys(
         statistic.kind for statistic in statistics if statistic.counts and not statistic.of_values

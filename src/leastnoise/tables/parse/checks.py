@@ -209,7 +209,7 @@ def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
         )
     if column != privacy.unit:
         return (
-            f"over {column} looks at rows of several persons, so that one would change another's "
+            f"over {column} looks at rows of several persons, so one person would change another's "
             f"value. Write over {privacy.unit}, the unit, or use a statistic, which adds noise."
         )
     names = [f"derive.{name}" for name in spec.derive]

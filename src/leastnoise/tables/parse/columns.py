@@ -74,7 +74,7 @@ class ColumnUse:
         for index, key in enumerate(self.keys or ()):
             # its length as it is written in a CSV file
             if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
-                why = f"Expected a text of less than {MAX_TEXT:,} bytes in quotes."
+                why = f"Expected a key of less than {MAX_TEXT:,} bytes, with the quotes of a CSV."
                 yield f"{self.keys_at}[{index}]", why
 
 

@@ -58,7 +58,8 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
         lines.append(f"Rows that don't say which {person} they belong to are left out.")
         lines.append("Rows and values beyond the limits above are reduced, or not counted.")
     finds = found_bounds.columns_by_query(spec) or found_limits.finder_of(spec) is not None
-    chosen = "Limits that the release did not find itself" if finds else "These limits"
+    others = "All limits, except those that the release found itself,"
+    chosen = others if finds else "These limits"
     unknown = (
         "The effect of the limits is not published, to protect people who are beyond the limits."
     )

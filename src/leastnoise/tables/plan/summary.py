@@ -102,9 +102,12 @@ def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
     """Yield warnings about a weak guarantee: ε above 10, or δ · population above 1."""
     if epsilon > _WEAK:
         large = _words.round_up(epsilon)
+        present, otherwise = _words.name_neighbours(
+            privacy.neighbours, privacy.person, by_row=privacy.by_row
+        )
         yield (
-            f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the "
-            f"rows of any one {privacy.person} as without."
+            f"ε = {large} is a weak promise: a result may be e^{large} times as likely {present} "
+            f"as {otherwise}."
         )
     if privacy.population is not None and privacy.delta * privacy.population > 1:
         yield (

@@ -190,7 +190,7 @@ def check_signature(folder: Path, key: Ed25519PublicKey) -> None:
         raise CertificateRejected(str(error)) from None
     except (InvalidSignature, ValueError):
         raise CertificateRejected(
-            f"The signature in {SIGNATURE} was not made with this key."
+            f"The signature in {SIGNATURE} was made with another key, or {RECORD} was changed."
         ) from None
 
 

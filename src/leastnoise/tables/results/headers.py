@@ -28,7 +28,6 @@ _MEANINGS = {
     "_high": " (95 % to)",
     "_rows_95": " (largest error in rows with 95 %)",
 }
-_LEFT_OUT = {"count_over_limits": "count over the limits", "count_in_no_group": "count in no group"}
 _ENDS = {"_from": " from", "_to": " to"}
 
 
@@ -72,8 +71,11 @@ def in_words(asked: AnyStatistic, spec: Spec) -> str:
         return f"count (each {spec.privacy.person} once)"
     if asked.label == "count" and not spec.privacy.by_row:
         return "count of rows"
-    if asked.label in _LEFT_OUT:
-        return _LEFT_OUT[asked.label]
+    if asked.label == "count_over_limits":
+        return f"count (each {spec.privacy.person} over the limits)"
+    if asked.label == "count_in_no_group":
+        by_row, person = spec.privacy.by_row, spec.privacy.person
+        return "count of rows in no group" if by_row else f"count (each {person} in no group)"
     columns = {part.column: part.column for part in asked.parts if part.column}
     return asked.in_words(columns | spec.labels)
 

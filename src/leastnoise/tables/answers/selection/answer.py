@@ -68,8 +68,8 @@ _ROUNDS = (
 )
 _FRESH = (
     "The counts of selected groups have noise that was drawn after the selection, for half of the "
-    "query's ε. So the selection doesn't bias them, and each interval holds with probability 95 % "
-    "for each group that is selected."
+    "query's ε. So the selection doesn't bias them, and the interval of each selected group "
+    "contains the count without noise with probability 95 %."
 )
 _CHECKED = (
     "Groups that selection leaves out are not in the table, so that nobody can check that their "

@@ -35,7 +35,8 @@ _DRAWN = (
     "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
     "bins below its edge, exactly. The standard deviations of the cumulative counts have the root "
     "mean square {own:.4g}, and the largest is {largest:.4g}. The stated ± is the largest. Plain "
-    "noise means noise of the same share of the budget in each bin, before the bins are summed."
+    "noise means Laplace or Gaussian noise that is added to each bin, for the same share of the "
+    "budget, before the bins are summed."
 )
 _TOTALS = (
     "Tables by fewer columns are sums of these over groups, exactly; the noise of groups is "

@@ -205,7 +205,7 @@ def column_problems(column: str, hierarchy: Hierarchy, key: str) -> Iterator[Pro
     if not 1 <= len(levels) <= MOST_LEVELS:
         yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."
     if column in hierarchy.levels:
-        yield f"{key}.{column}", "The column of the keys is no level of itself. Leave it out."
+        yield f"{key}.{column}", "A level can't be the column of the keys itself. Leave it out."
     if len(keys) > MOST_KEYS:
         yield key, f"Expected at most {MOST_KEYS:,} keys with levels, got {len(keys):,}."
     fits = True

@@ -82,7 +82,7 @@ _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
 )
-_MOST_ROWS = "Counts are right for up to 2^32 rows in all."
+_MOST_ROWS = "With more than 2^32 rows in all, counts may be wrong."
 _KNOWN = (
     "Every row is in a cell, so that the total is the number of rows. If rows are replaced, that "
     "number is public: it is published without noise, and costs nothing."

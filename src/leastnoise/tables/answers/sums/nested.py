@@ -116,7 +116,7 @@ class NestedMargins(MeasuredSums):
         if any(claim.noise.name == WHOLE for claim in measured.values()):
             if any(nested.meet(*pair) != pair[0] for pair in product(nested.tables, measured)):
                 raise CertificateRejected(
-                    f"{label} must all be sums of the table with whole-number noise."
+                    f"{label} must all be computed by summing the table with whole-number noise."
                 )
             if len(measured) > 1:
                 raise CertificateRejected(

@@ -84,7 +84,7 @@ class NestedQueries(QueryKind):
         elif same := [name for name in others if name in names]:
             yield (
                 f"{levels}.{same[0]}",
-                "A column of group_by has this name. Give the level another.",
+                "A column of group_by has this name. Give the level another name.",
             )
         elif not others:
             yield key, "Leave margins out: every level gets a table."

@@ -38,8 +38,8 @@ WHOLE_NOTE = (
 )
 _METHOD = "Counts are whole, at least 0 and add up. The total is computed first, then its parts{}."
 _BIAS = (
-    "Whole counts that are at least 0 are too high where the true counts are near 0. On average "
-    "a count is too high by at most {}. A sum of m counts is too high by at most m times as much."
+    "Whole counts are at least 0. So where true counts are near 0, whole counts are on average too "
+    "high, by at most {}. A sum of m counts is on average too high by at most m times as much."
 )
 
 

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 GROUPS_NOTE = (
     "A group that nobody listed is published if its noisy count reaches the threshold. Nothing "
     "is published about the other groups. Near the threshold published counts are biased "
-    "upwards, because groups with lower noise are absent. Each group's interval holds with "
-    "probability 95 %, whether the group is published or not. Among published groups near the "
-    "threshold, fewer than 95 % of the intervals hold."
+    "upwards, because groups with lower noise are absent. Each group's interval contains the "
+    "number without noise with probability 95 %, whether the group is published or not. Among "
+    "published groups near the threshold, fewer than 95 % of the intervals do."
 )
 
 REACHED = ", and each published count that decides about its group reaches its threshold"

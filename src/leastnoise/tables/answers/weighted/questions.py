@@ -235,7 +235,7 @@ def _weight(field: str) -> Fraction:
     if not _LEAST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
         size = "0.000000001 to 1,000,000,000"
         raise ValueError(
-            f"has a weight outside {size} (without its sign). Leave out cells of weight 0."
+            f"has a weight whose absolute value isn't in {size}. Leave out cells of weight 0."
         )
     return weight
 
