@@ -70,7 +70,7 @@ class ByChance(QuantilePlan):
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
-        """Read the quantiles. Reject any certificate that differs from the result of `find`."""
+        """Read the plan. Reject any certificate that differs from the result of `find`."""
         layout, releases = asked.layout, asked.releases
         why = (
             f"Query {layout.label!r}: expected a certificate of the random choice of its quantiles."
@@ -78,7 +78,7 @@ class ByChance(QuantilePlan):
         claim = expect_claim(claim, QuantileCertificate, why)
         if claim != cls.find(layout, asked.share, releases):
             raise CertificateRejected(
-                "Query {layout.label!r}: in the certificate, the quantiles are not chosen as the "
+                f"Query {layout.label!r}: in the certificate, the quantiles are not chosen as the "
                 "spec requires."
             )
         whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
@@ -87,9 +87,9 @@ class ByChance(QuantilePlan):
     def rows_off(self, index: int) -> float:
         """A bound, with probability 95 %, on the error in rows of the quantile at `index`.
 
-        A quantile may be chosen between two others. Then the bound is the sum of t for its own
-        choice and for the earlier choices that bound it; 5 % is divided equally among these
-        choices.
+        A quantile may be chosen among the rows between earlier quantiles. Then the bound is the sum
+        of t (see the module) for its own choice and for the choices of `_path`. The 5 % is divided
+        equally among these choices.
         """
         claim = self.certificate
         path = list(_path(claim, index))
@@ -155,7 +155,10 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
 
 
 def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
-    """Yield a choice's index, then indices of the earlier choices that bound it, latest first."""
+    """Yield `index`, the index of the latest choice that bounds its rows, and so on from there.
+
+    The last choice of this path is made among all rows.
+    """
     choices = claim.choices
     at: int | None = index
     while at is not None:

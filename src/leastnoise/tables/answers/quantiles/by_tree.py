@@ -225,7 +225,10 @@ class ByTreeAndThreshold(TreePlan):
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees that the search compares, each for one group; a unit is added or removed."""
+        """The trees that the search compares, each for the counts of one group.
+
+        The noise has to hide a unit that is added or removed, whatever the spec's neighbours are.
+        """
         moves = RowCounts(_limits_of(layout).per_group, neighbours="add-remove")
         return _list_trees(layout, moves, _ADVICE)
 

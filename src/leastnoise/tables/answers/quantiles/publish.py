@@ -222,7 +222,10 @@ def make_table(
 def read_chosen_values(
     layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
 ) -> list[Fraction]:
-    """Read the quantiles of a table with one row, as exact numbers in the order of levels."""
+    """Read the quantiles of a table with one row, as exact numbers in the order of levels.
+
+    `kind` is the kind of file from which `columns` were read.
+    """
     values = layout.candidates.values
     places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
     return [values[places[float(columns[quantile.label][0])]] for quantile in layout.statistics]

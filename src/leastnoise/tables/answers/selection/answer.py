@@ -215,10 +215,9 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """A bound, with probability 95 %, on the gap between omitted and selected counts.
+        """A bound on each omitted group's count minus each selected group's, both without noise.
 
-        The gap is the omitted count minus the selected count, both without noise. With probability
-        95 %, the bound holds for all pairs of groups at once.
+        With probability 95 %, the bound holds for all pairs of groups at once.
         """
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
@@ -281,7 +280,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups that `min_count` omits, the selection, and the wished accuracy."""
+        """Sentences about rounding, `min_count`, the selection, and the wished accuracy."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:
@@ -318,7 +317,7 @@ def _keys_of(layout: Layout, selected: Sequence[int]) -> list[list[Any]]:
 
 
 def _on_page(answered: Selected) -> str:
-    """The page's sentence about the selected groups."""
+    """The page's sentences about the selected groups."""
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "

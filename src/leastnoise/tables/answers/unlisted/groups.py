@@ -142,8 +142,9 @@ def check_threshold(
 ) -> None:
     """Raise CertificateRejected unless the claim fits the limits on a unit's groups, and the share.
 
-    The claim must also have a grid, the spec's `neighbours`, and this `reach`: the most that one
-    unit adds to the count that decides on publication. `where` begins the message.
+    The claim must also have a grid, a `chance_below` that fair coins can give, the spec's
+    `neighbours`, and this `reach`: the most that one unit adds to the count that decides on
+    publication. `where` begins the message.
     """
     fits = (
         (

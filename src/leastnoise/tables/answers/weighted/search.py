@@ -1,7 +1,8 @@
 """The search for noise in named sums: in the cells, in the named sums, or in other sums of cells.
 
-All candidates are proved, and the best is taken. If noise is in sums of cells, the certificate
-contains these sums (the strategy matrix), from which its sensitivity follows.
+A proof is tried for every candidate, and the best proved candidate is taken. If noise is in sums of
+cells, the certificate contains these sums (the strategy matrix), from which its sensitivity
+follows.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ _MOST_BOUNDED = 300
 
 
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
-    """Find and prove the noise with the smallest root-mean-square std of the sums.
+    """Find, among the candidates, the proved noise with the smallest root-mean-square std of sums.
 
-    Candidates are proved one by one. Noise in sums of cells has to be better by more than 1e-6
+    Noise in sums of cells has to be better than noise in the cells by more than 1e-6
     (`figure_of_merit`). All `releases` together meet the budget. Raises Refused if no noise is
     proved whose half-widths are known.
     """
@@ -95,7 +96,7 @@ def _prove(
 ) -> Certificate:
     """Find and prove noise of the attempt's family, in the cells or in sums of its strategy.
 
-    Raises Refused if no noise is proved, or if it differs between cells.
+    Raises Refused if no noise is proved, or unless `is_alike` holds for it.
     """
     strategy = attempt.strategy
     question = Question(
