@@ -85,14 +85,14 @@ class Topic(Enum):
 
 
 class Sentence(NamedTuple):
-    """A sentence for readers about a draw or a part, with its topic."""
+    """A text for readers about a draw or a part, with its topic: one sentence, or a few."""
 
     topic: Topic
     text: str
 
 
 def texts(sentences: Iterator[Sentence], *topics: Topic) -> list[str]:
-    """The texts of the sentences on these topics, in order, without duplicates."""
+    """The texts of the sentences on these topics, in the sentences' order, without duplicates."""
     return list(dict.fromkeys(text for topic, text in sentences if topic in topics))
 
 
@@ -129,11 +129,11 @@ class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
     `cells` has an array for each layout in `Reads.cells`. `groups` has a list of rows for each
-    layout in `Reads.groups`. Each row has the index of a cell by public keys, then the keys and the
-    integers of a group. For quantiles, these integers are a candidate's index and the candidate's
-    count; candidates without rows of the source may be missing. `drawn` has the tables that earlier
-    draws of this release published, by the labels of their parts. `memory` holds the running sums
-    of a series with running totals; it is None for other releases.
+    layout in `Reads.groups`. Each row has the index of a cell by listed keys, then the unlisted
+    keys and the integers of a group. For quantiles, these integers are a candidate's index and the
+    candidate's count; candidates without rows of the source may be missing. `drawn` has the tables
+    that earlier draws of this release published, by the labels of their parts. `memory` holds the
+    running sums of a series with running totals; it is None for other releases.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -143,7 +143,7 @@ class Totals:
 
 
 class Error(Protocol):
-    """The expected error of a published statistic."""
+    """The error of a published statistic, as a plan states it."""
 
     @property
     def statistic(self) -> str:
@@ -267,7 +267,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def with_all_groups(self) -> TablePart:
-        """This part with all groups published: without the rules `min_count` and `top`."""
+        """This part without the rules `min_count` and `top`, by which groups are left out."""
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:

@@ -70,7 +70,10 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """The first fault of one part's columns, as the end of a sentence; None without a fault."""
+    """The first fault of one part's columns, as the end of a sentence; None without a fault.
+
+    `columns`, `numbers` and `kind` are as in `TablePart.find_wrong`.
+    """
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why

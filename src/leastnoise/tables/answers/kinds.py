@@ -91,7 +91,8 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 def sum_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Problems of the tables of sums for which a query asks.
 
-    If the query's own kind excludes such tables, all problems of that kind are yielded, too.
+    The query's own kind may exclude such tables. Then its problems are yielded, too, and a table of
+    sums is itself a problem.
     """
     kind_of_query = kind_of(parsed)
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()

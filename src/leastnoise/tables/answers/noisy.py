@@ -322,7 +322,7 @@ class NoisyPart(TablePart):
         return words
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups, parts, suppression, this kind of part, and wishes (`Wish`)."""
+        """All sentences about this part, such as its rounding, its groups, and its wishes."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.part:
@@ -371,7 +371,7 @@ class NoisyPart(TablePart):
         }
 
     def with_all_groups(self) -> NoisyPart:
-        """This part with all groups published: without the rules `min_count` and `top`."""
+        """This part without the rules `min_count` and `top`, by which groups are left out."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:

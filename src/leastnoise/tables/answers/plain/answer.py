@@ -218,8 +218,9 @@ class DrawnPart(NoisyPart):
     def saved(self) -> float | None:
         """The fraction of spherical noise's variance that this noise saves.
 
-        Both noises are compared at the draw's own share of the budget: see `Answered.split`. None
-        for noise such as spherical or Laplace noise: see `Baselines.find_saving`.
+        This noise meets the draw's share of the budget by itself (see `Answered.split`). Spherical
+        noise is for this part alone, at the part's share. None for noise such as spherical or
+        Laplace noise: see `Baselines.find_saving`.
         """
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)

@@ -1,4 +1,4 @@
-"""Answers to queries for quantiles: the certificate of each is found, or a plan is read from it.
+"""Answers to queries for quantiles: each finds its certificate, or reads a plan from it.
 
 A quantile is one of the column's candidates. It is chosen by chance, or read off noisy counts.
 """

@@ -87,9 +87,8 @@ class ByChance(QuantilePlan):
     def rows_off(self, index: int) -> float:
         """A bound, with probability 95 %, on the error in rows of the quantile at `index`.
 
-        A quantile may be chosen among the rows between earlier quantiles. Then the bound is the sum
-        of t (see the module) for its own choice and for the choices of `_path`. The 5 % is divided
-        equally among these choices.
+        A quantile may be chosen among the rows between earlier quantiles. So the bound is the sum
+        of t (see the module) over the choices of `_path`, which share the 5 % equally.
         """
         claim = self.certificate
         path = list(_path(claim, index))
@@ -98,7 +97,7 @@ class ByChance(QuantilePlan):
         return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
-        """A sentence about the candidates, and one about the rounds if choices depend on others."""
+        """Sentences about the candidates, and about the rounds if choices depend on others."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [NEAREST]
@@ -108,7 +107,7 @@ class ByChance(QuantilePlan):
         return [NEAREST, f"{rounds}, each between quantiles of the rounds before."]
 
     def describe_values(self) -> Iterator[Sentence]:
-        """A sentence that explains why a quantile has no interval of values."""
+        """Sentences that explain why a quantile has no interval of values."""
         which = " that is chosen by chance" if self.beside_trees else ""
         yield Sentence(Topic.VALUES, _CHOSEN.format(which=which))
 

@@ -252,7 +252,7 @@ class QuantilePlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> Self:
-        """This part with all groups published: without the rules `min_count` and `top`."""
+        """This part without the rules `min_count` and `top`, by which groups are left out."""
         counts = [publish_all(layout) for layout, _ in self.noisy]
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 

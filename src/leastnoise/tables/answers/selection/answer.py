@@ -101,7 +101,7 @@ class Selection(OfOneQuery):
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the rounds of the selection, and the noise in counts.
 
-        Raises Refused if the selection's part of ε is too small, or if no noise is proved.
+        Raises Refused if `_find_selection` does, or if no noise is proved.
         """
         selection = self._find_selection()
         spec = self.layouts.spec
@@ -233,7 +233,7 @@ class Selected(NoisyAnswer):
         return [table_of(self.layout, noisy, part.noise_errors, keys=keys)]
 
     def in_words(self) -> str:
-        """A sentence about the rounds, and about the gap between omitted and selected counts."""
+        """Sentences about the rounds, and about the gap between omitted and selected counts."""
         claim = self.selection
         return _ROUNDS.format(
             top=claim.rounds,
@@ -294,7 +294,7 @@ class SelectedCounts(NoisyPart):
         return f"{selection}{super()._noise_in_words(person)}"
 
     def with_all_groups(self) -> Self:
-        """This part with all selected groups published: without the rule `min_count`."""
+        """This part without the rule `min_count`, so that all selected groups are published."""
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:

@@ -250,7 +250,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables of the errors, and of the sizes from which groups would be published, by noise."""
+        """Tables of the errors, and of the sizes from which each noise would publish groups."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [

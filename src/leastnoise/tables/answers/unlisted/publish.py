@@ -127,7 +127,7 @@ def _positions(layout: TableShape, cell: int) -> list[int]:
 
 
 def columns_of_keys(layout: TableShape, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """The columns of keys, each with a value for every row."""
+    """The columns of keys, each with a value for every row; `rows` are as in `group_order`."""
     places = [_positions(layout, int(row[0])) for row in rows]
     columns: list[list[Any]] = []
     public = unlisted = 0

@@ -98,7 +98,7 @@ class GroupSizes:
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
-    """The smallest count with which a group is published with at least this probability.
+    """The smallest count with which a group is published with probability `chance` or more.
 
     The probability may be missed by a rounding error (1e-9 of it). `near` is an estimate of this
     count; the search starts slightly below it and goes up.
@@ -203,7 +203,7 @@ class UnlistedPlan:
 
     @property
     def _trade(self) -> list[str]:
-        """A sentence about the other preference; empty if it would choose the same noise."""
+        """Sentences about the other preference; empty if it would choose the same noise."""
         if self.otherwise is None:
             return []
         if self.preferred == ACCURACY:
@@ -399,7 +399,7 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
 
 
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
-    """The smallest number of units in a group that a mechanism can publish with probability ½.
+    """The fewest units of a group that a mechanism at this budget publishes with probability ½.
 
     If units are in several groups, this is a lower bound. Let π(n) be the largest probability with
     which a mechanism may publish a group of n units, each in this group alone. Then π(0) = 0 and

@@ -80,9 +80,9 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
 
 
 def _list_alike(ways: LeastSquares) -> list[Alike]:
-    """For each sum: the distinct sizes of its noise's weights, largest first, with their counts.
+    """For each sum: the distinct absolute weights of the noisy numbers, each with its repetitions.
 
-    Weights of 0 are left out. The others are rounded to `_DIGITS` digits.
+    They are sorted, largest first, and rounded to `_DIGITS` digits. Weights of 0 are left out.
     """
     sums: list[Alike] = []
     for weights in ways.of_noise:

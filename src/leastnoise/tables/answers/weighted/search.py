@@ -134,7 +134,8 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 def find_bound(sums: MergedSums, budget: Budget, reach: Fraction, releases: int) -> float | None:
     """A proved lower bound on the root-mean-square std of the sums, for any additive noise.
 
-    A unit can add `reach` to any merged cell. None if there are too many merged cells.
+    The bound is for units that can add `reach` to any merged cell. None if there are too many
+    merged cells.
     """
     if sums.merged_cells > _MOST_BOUNDED:
         return None
