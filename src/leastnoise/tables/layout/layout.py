@@ -138,7 +138,10 @@ class Layout(TableShape):
 
     @property
     def leaves_out(self) -> bool:
-        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
+        """True if a unit may count in several cells, and bounding may drop it from others.
+
+        That biases the numbers, so a plan warns of it.
+        """
         most = self.bounding.most_groups
         if most is None or most == 1 or self._all_count:
             return False
@@ -235,7 +238,7 @@ class Layout(TableShape):
     def bodies(self) -> tuple[Body, ...]:
         """Alternative bodies; each of them contains every shift by one unit.
 
-        The sets in `additions` are smaller, because they use the signs of shifts.
+        Unlike `additions`, they don't use the signs of shifts. Empty if none is known.
         """
         return self._shifts.bodies(self.numbers)
 

@@ -59,7 +59,7 @@ class TableShape(ABC):
 
     @property
     def adds_cells(self) -> bool:
-        """True if the rows of the table are sums of several cells."""
+        """True if the rows of the table are sums of cells that the query names."""
         return any(axis.adds_cells for axis in self.axes)
 
     @property
@@ -99,5 +99,5 @@ class TableShape(ABC):
 
     @property
     def leaves_out(self) -> bool:
-        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
+        """True if a plan warns that bounding may drop a unit from some of its cells."""
         return False
