@@ -30,13 +30,13 @@ def center_sums(
 ) -> list[tuple[Component, ...]]:
     """Choose the components of each statistic, with sums centred where that needs less noise.
 
-    A sum can be centred if the query counts the same rows anyway: the sum then follows from the
-    count and the sum of value − centre. A row moves the count by 1. It moves the centred sum by at
-    most 1 in either direction, in units of the radius of the bounds. So a row can reach every
-    corner of the box that contains both shifts. With a value counted from 0, a row reaches only two
-    edges of that box, so that part of it is wasted. For values in [0, B] and k-norm noise on the
-    box, a sum computed from the count and a centred sum has a std of √2·B/ε. A sum from 0 has a std
-    of 2·B/ε.
+    A sum can be centred only if the query counts its rows, or all rows, anyway: the sum then
+    follows from the count and the sum of value − centre. A row moves the count by 1. It moves the
+    centred sum by at most 1 in either direction, in units of the radius of the bounds. So a row can
+    reach every corner of the box that contains both shifts. With a value counted from 0, a row
+    reaches only two edges of that box, so that part of it is wasted. For values in [0, B] and
+    k-norm noise on the box, a sum computed from the count and a centred sum has a std of √2·B/ε. A
+    sum from 0 has a std of 2·B/ε.
 
     A replaced row moves a centred sum by up to 2, but a sum of values ≥ 0 by up to 1 only. So
     values that are never negative are then summed from 0, unless a mean sums them centred anyway.

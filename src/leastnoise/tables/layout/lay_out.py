@@ -55,7 +55,7 @@ def lay_out_tree(
 ) -> Parts:
     """Lay out the cells of a query that publishes sums of its cells: one part, with one layout.
 
-    Such sums are running sums, sums by levels of keys, or named sums. `asked` has one statistic.
+    Examples are running sums, sums by levels of keys, and named sums. `asked` has one statistic.
     `choose` returns the bounding, or the reason why no bounding fits. With `whole` a person over a
     limit counts as a whole number of rows in each cell, rounded towards 0. So noise in whole
     numbers hides the person. Raises LayoutError without a bounding, or if sums can't be exact.

@@ -77,8 +77,9 @@ class Layout(TableShape):
     group's publication. With `accurate`, noise is chosen for small errors rather than for
     publishing small groups.
 
-    `margins` lists the published tables of sums of cells, each as a bit mask of the axes. Noise is
-    added to sums of the `measured` components, from which all other sums follow: see
+    `margins` lists the published tables of sums of cells by number. It is a bit mask of the axes
+    or, for keys with levels beside other columns, a number as in `workloads.nested`. Noise is added
+    to sums of the `measured` components, from which all other sums follow: see
     `answers.sums.margins`. With `projected`, all numbers of tables that add up are fitted together,
     whole and never below 0: see `answers.sums.publish_sums`. With `largest`, noise is chosen to
     make the largest of the standard deviations small.

@@ -27,8 +27,8 @@ class TableShape(ABC):
 
     `min_count` and `top` choose the groups that are published, by the count with the label
     `decides`: see `results`. `selected` is the number of groups that are chosen before their counts
-    get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts rows
-    or values beyond limits and bounds. Counts below `suppressed_below` are suppressed, and further
+    get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts what
+    limits, bounds or groups leave out. Counts below `suppressed_below` are suppressed, and further
     counts so that sums don't reveal them: see `answers.sums.publish_suppressed`. For running
     totals, `since` is the number of the first release that they include.
     """

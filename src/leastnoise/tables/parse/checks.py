@@ -68,10 +68,9 @@ _DEEPEST_KEY = 100  # dots and brackets in a key, including the dots in names of
 def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Problem]:
     """Check a spec as it is `written`, with the queries that its keys add.
 
-    Returns the whole spec with the layouts of its queries, or a list of its problems. Problems are
-    cut off after about a thousand. The values of keys in `unread` couldn't be read, and were
-    replaced by None or a default. Then the result is a list, without problems that may be due to
-    this; it may be empty.
+    Returns the whole spec with the layouts of its queries, or a list of its problems, at most 1000
+    of each check. The values of keys in `unread` couldn't be read, and were replaced by values such
+    as None. Then the result is a list, without problems that may be due to this; it may be empty.
     """
     queries = parse_queries(written)
     problems = [*islice(added_queries.asking_problems(written, queries), MOST_PROBLEMS)]

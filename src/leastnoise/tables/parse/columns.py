@@ -92,7 +92,7 @@ def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
 
 
 def list_uses(parsed: ParsedQuery, path: str) -> Iterator[ColumnUse]:
-    """Yield the uses of columns in a query. Values of the query may be `UNREAD`."""
+    """Yield the uses of columns in a query; unread values of the query may be None."""
     spec, query = parsed.spec, parsed.query
     for index, asked in parsed.entries:
         for part in () if isinstance(asked, ValueError) else asked.parts:

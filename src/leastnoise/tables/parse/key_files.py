@@ -235,8 +235,8 @@ def _parse_field(field: str, declared: object, number: int) -> Key:
 def _read_parquet(content: bytes, declared: object) -> list[Key]:
     """Read the keys of a Parquet file with a single column, in the type that the column has there.
 
-    Raises ValueError for an unreadable file, several columns, a NULL, keys that are too large in
-    all, or a type that isn't `declared` or no type of keys.
+    Raises ValueError for an unreadable file, several columns, a column of the wrong type, a NULL,
+    or too many bytes.
     """
     try:
         with parquet_rows.open_rows(content) as rows:

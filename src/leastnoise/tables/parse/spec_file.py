@@ -191,7 +191,7 @@ def _locate(
 
     The path omits the last `within` parts of the location, which are inside that value. If a value
     may have several forms, pydantic inserts the name of its apparent form into the location, such
-    as "bands[]". Such a value is marked as a whole, except for a `group_by` with single groups.
+    as "bands[]". Such a value is marked as a whole; in a table `group_by` only the wrong entry is.
     """
     value: Any = plain
     key, unread, is_whole = "", list[int | str](), False

@@ -67,7 +67,7 @@ def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[s
 def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     """Translate the SQL of a query into keys, and add the `rest` of its keys.
 
-    Raises ValueError if keys can't express the SQL, or if one of these keys can't stand beside SQL.
+    Raises ValueError if keys can't express the SQL, or if a key in `rest` can't stand beside SQL.
     """
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec

@@ -67,7 +67,7 @@ class Plan(Framed, Shown):
 
     - `query`, `statistic`, `rows` (the size of a group that a mean's error is for), `cells`,
       `noise`;
-    - `epsilon` and `delta`, the share of the budget of the part of the query with this statistic;
+    - `epsilon` and `delta`, the budget of the part of the query that publishes the statistic;
     - in the statistic's units `std`, `half_width_95`, `plain_laplace_std` and
       `plain_gaussian_std`; the last two are missing if such plain noise is impossible;
     - `rows_95`, only with quantiles: their error in rows; `std` and so on are missing for them;

@@ -408,8 +408,8 @@ MOST_NOTE = (
 def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     """A proved ε of a single release of the series, at the δ of the series, rounded up.
 
-    At δ = 0, it is the sum of the draws' ε for one release. Otherwise it is an ε that is proved for
-    the draws of one release together, or the ε of the whole series if none smaller is proved.
+    At δ = 0, the ε of the draws add up. Otherwise it is an ε that is proved for the draws of one
+    release together, or the ε of the whole series if none smaller is proved.
     """
     budget, claims = certificate.budget, [claim for _, claim in certificate.draws]
     draws = [claim for claim in claims if isinstance(claim, Certificate)]

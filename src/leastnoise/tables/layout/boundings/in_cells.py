@@ -167,9 +167,10 @@ class InCells(UnitShifts):
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """Alternative bodies; each of them contains every shift by one added or removed unit.
 
-        The first is the hull of one box for each cell, times `all_cells`. The second is the box of
-        all numbers, if a unit can fill it and it isn't too large. Empty if every cell has one
-        count, a unit moves several cells, and `total` never shrinks the unit. Then `additions` and
+        The first is the hull of one box for each cell, times `all_cells`. If `Numbers.without` ≠ 0,
+        the hull of a box and a segment takes the place of each box. The second is the box of all
+        numbers, if a unit can fill it and it isn't too large. Empty if every cell has one count, a
+        unit moves several cells, and `total` never shrinks the unit. Then `additions` and
         `sensitivities` describe the shifts.
         """
         most, moved = self.most, self.moved(numbers)
