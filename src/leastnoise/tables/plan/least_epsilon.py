@@ -7,8 +7,8 @@ become the best. So each search brackets ε between a value that meets the wishe
 doesn't.
 
 The search first finds the least ε of each query alone, and then of each group of queries that share
-a draw. The shares of ε follow from these. If all queries are accounted for together, the shares are
-then balanced.
+a draw. The shares of ε follow from these. If draws are accounted for together, the shares are then
+balanced.
 """
 
 from __future__ import annotations

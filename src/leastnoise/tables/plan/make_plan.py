@@ -39,9 +39,10 @@ def plan(
     """Plan a release: find and prove the noise of each query.
 
     Each query has its own draw at its share of the budget, or it shares a draw with other queries.
-    If joint accounting reduces the noise of every query, all noise is scaled down until the draws
-    just meet the budget together. No query gets more noise in a shared draw than in a draw of its
-    own. With a budget in ρ each query has Gaussian noise for its part of ρ.
+    Draws of plain queries (`answers.plain`) may be accounted for together. If each of these draws
+    then needs less noise, their noise is scaled down until they just meet their shares together. No
+    query gets more noise in a shared draw than in a draw of its own. With a budget in ρ each query
+    has Gaussian noise for its part of ρ.
 
     `progress` is called with each stage in words. Raises Refused if no noise is proved for a query,
     or, with `check`, if a number may be out of the range of float64.
