@@ -226,7 +226,7 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
     integers (a ball), or on the sum, over cells, of the largest integer in the cell. With these
     bits, the sum is below 2^53 even for a person over the limit, since coordinates are clamped
     first. Below 2^53 float64 adds whole numbers without rounding. Totals of 2^34 persons stay below
-    2^63. The result is 0 for a person who counts 1 in each of a few cells, and 28 if a row is a
+    2^63. The result is 0 for a unit that counts 1 in each of a few cells, else 28 if a row is a
     unit. Raises LayoutError if 8 bits are too many, or if limits are so small that a person's
     largest integer is below 2^8.
     """

@@ -69,8 +69,8 @@ class Layout(TableShape):
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
     for I·2^(−bits). `uses` has, for each statistic, the positions of its components. For a mean
     these are the value and then the count that divides it; for a variance the square is between
-    these two. With `by_row` a unit is a row, and nothing needs bounding, since every row is within
-    `bounding`.
+    these two. With `by_row` a unit is a row, which is within `bounding` by itself, except in a
+    query with `conditions`.
 
     With `unlisted` columns the number of groups isn't public. Then the layout is the shape of one
     group's row, even if there are public keys, too. The number at position `counted` decides on the

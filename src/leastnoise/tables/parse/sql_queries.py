@@ -1,7 +1,8 @@
 """Translate SQL into the keys of a spec's query, which the plan shows and the spec stores.
 
 SQL that isn't about statistics is refused, with a suggestion. A translated query has the meaning of
-its keys: every public key has a row, and values are clamped to their bounds before they are summed.
+its keys: public keys without rows in the data are published, too, unless `min_count` or `top`
+leaves them out. Values are clamped to their bounds before they are summed.
 """
 
 from __future__ import annotations
