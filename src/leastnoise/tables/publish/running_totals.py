@@ -354,8 +354,8 @@ def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
     plan_hash = plan_digest(plan.spec, plan.certificate)
     if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:
         raise CertificateRejected(
-            "The checksum (digest) of the running totals in {RECORD} doesn't fit the counts of the "
-            "release."
+            f"The checksum (digest) of the running totals in {RECORD} doesn't fit the counts of "
+            "the release."
         )
 
 
