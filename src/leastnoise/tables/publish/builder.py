@@ -57,7 +57,7 @@ def release(  # noqa: PLR0913  # the sections of a spec
     report: Mapping[str, Any] | None = None,
     folder: str | Path = "",
 ) -> ReleaseBuilder:
-    """Begin a release of tables about people; its methods add statistics.
+    """Begin a release of tables about people; methods of the returned builder add statistics.
 
     No row is read before `run`. Each keyword is a section or a key of a spec.
 

@@ -124,7 +124,7 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
     """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
-    The space is reserved by files with nearly the longest tables and with the longest seal;
+    Files with nearly the longest tables and a seal, each one block longer, reserve the space until
     `make_room` removes them. The length of a table of unlisted groups isn't known, so its file has
     no rows. Raises InvalidInput if a key or a name is too long for the format, or if the release
     would not verify. Also raises the errors of `write_tables`.

@@ -424,7 +424,7 @@ class Release:
         return draft.publish(step, rows)
 
     def restart(self, *, label: str | None = None) -> int:
-        """Begin a new tree of noise in a series with running totals, if its state file is lost.
+        """Begin a new tree of noise for running totals whose state file is lost or outdated.
 
         It costs no ε: no row is counted in two releases. Running totals begin anew.
 

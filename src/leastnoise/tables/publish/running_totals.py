@@ -73,7 +73,7 @@ class Step:
 
 
 def state_file(spec: Spec, folder: Path) -> StateFile:
-    """The state file of a spec in `folder`; by default its name is the output's path and .state."""
+    """The state file of a spec in `folder`; by default, .state is appended to the output's path."""
     if spec.series is None or spec.output is None:
         raise TypeError("the checks of the spec come first")
     # "weekly/" gives "weekly.state", which is not in that folder
@@ -175,7 +175,7 @@ def _is_of(folder: Path, state: State) -> bool:
 
 
 def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> bool:
-    """True if the state belongs to the ledger's last entry of the series, so that it isn't older.
+    """True if the state belongs to the ledger's last entry of the series.
 
     Raises Refused for a state of another plan, and if the ledger is older than the state.
     """

@@ -129,7 +129,7 @@ class Seal:
         return cls(files=files, entry=entry, release_number=release_number, link=link)
 
     def check(self, folder: Path, *, names: list[str]) -> None:
-        """Raise CertificateRejected unless the seal covers exactly `names`, all unchanged files."""
+        """Raise CertificateRejected unless the sealed files are `names`, and none was changed."""
         if sorted(self.files) != sorted(names):
             raise CertificateRejected(f"{RECORD} lists other files than the release has.")
         for name in names:

@@ -150,5 +150,5 @@ def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
 
 
 def is_close(stored: float, wanted: float) -> bool:
-    """True if two floats differ by at most 1e-7 (relative), as on different machines."""
+    """True if two floats differ by at most 1e-7 (relative), as results of two machines may."""
     return math.isclose(stored, wanted, rel_tol=_TOLERANCE)

@@ -107,7 +107,7 @@ def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
         last: Number of the last release of the sum.
 
     Returns:
-        A table for each query, with the exact standard deviation and 95 % interval of each sum.
+        A table for each query, with the standard deviation and 95 % interval of each sum.
 
     Raises:
         InvalidArgument: The releases are out of order, or aren't all published in one tree.

@@ -77,7 +77,8 @@ def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[
 def check_headers(folder: Path, spec: Spec, query: QueryPlan) -> None:
     """Raise CertificateRejected unless a table's headers and labels are as the spec asks.
 
-    Parquet and JSON have neither. A plain CSV by an earlier version may lack newer columns.
+    Parquet and JSON have no labels: `check_table` checks the names of their columns. A plain CSV of
+    an earlier version may lack newer columns.
     """
     output, parts = spec.output, query.layouts
     if output is None or output.format in {"parquet", "json"}:
