@@ -54,12 +54,13 @@ def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
 def weighted_quantile(
     noise: BodyNoise, outside: float, coordinates: Indices, weights: Three
 ) -> float:
-    """The t with P(|Σ w_j X_j| > t·scale) = `outside`; j runs over three `coordinates`, w_j >= 0.
+    """The t with P(|Σ v_j X_j| > t·scale) = `outside`, for three numbers X_j of one cell.
 
-    t is at most about 1e-5 (relative) too large. Weights below a thousandth of the largest are
-    raised to it. This raises t slightly more, as t increases with each weight (Anderson's
-    inequality). Raises NotApplicable unless the three are different numbers of one cell whose law
-    is known.
+    `coordinates` are the three j, and `weights` the v_j >= 0. t is at most about 1e-5 (relative)
+    too large, unless a product w_j = v_j·b_j is below a thousandth of the largest. Such a w_j is
+    raised to this thousandth. That makes t slightly larger, as t increases with each weight
+    (Anderson's inequality). Raises NotApplicable unless the three are different numbers of one cell
+    whose law is known.
     """
     boxes = [box_of(noise, coordinate) for coordinate in coordinates]
     first = boxes[0]
