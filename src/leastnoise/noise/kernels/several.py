@@ -8,7 +8,7 @@ With a decay of ε/k the losses of each release are about integer multiples of �
 steps. Losses of ε/k in all releases add up to just ε. With a faster decay kernels overlap more and
 the tails matter; in the limit there is one Gaussian. The best decay is searched in floats. The
 proved bound on δ then gives σ. δ decreases in σ, as a wider law is a narrower law plus an
-independent Gaussian (approximately, if folded).
+independent Gaussian (approximately, for quasi-Gaussian noise).
 """
 
 from __future__ import annotations
@@ -292,6 +292,10 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
 
 
 def _tails(indices: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
-    """For each shift (a row), the sums of the `weights` at indices >= 1, >= 2, …."""
+    """For each shift (a row), the sums of the `weights` at lattice indices >= 1, >= 2, ….
+
+    `indices` are positions in the flat array of the `shape` (shifts, lattice indices), one for each
+    weight.
+    """
     sums = np.bincount(indices.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return sums[:, :0:-1].cumsum(axis=1)[:, ::-1]
