@@ -8,8 +8,8 @@ most this curve (theory/bodies.md §1):
   curves of the corners, which is exact (Theorem 2);
 - all other purely private laws: p·(1 − e^(ε − ε₀)), the curve of randomised response, with p =
   e^ε₀/(1 + e^ε₀);
-- a staircase in a gauge at scale 1, where all losses are −ε₀, 0 or ε₀: the same with p = P(loss =
-  ε₀), which is also at most TV/(1 − e^(−ε₀)).
+- a staircase in a gauge at scale 1, where all losses are −ε₀, 0 or ε₀: the same with p = TV/(1 −
+  e^(−ε₀)), if that is smaller.
 
 A truncated staircase has the curve of `truncated_delta_ball`.
 

@@ -189,7 +189,7 @@ class _Problem:
         return math.expm1(self.over(peaks.log_delta) / 2)
 
     def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
-        """The peak near `share` times the longest shift, at this ln(1/σ); else None."""
+        """The peak near `share` times the longest shift, at this ln(1/σ); None if none is near."""
         law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
         # limits for the peak: as σ grows it usually moves towards the longest shift
         back, onward = 0.3, 20

@@ -8,8 +8,8 @@ density f(y). An item is the interval of y between two points of the table.
 On an item f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So
 the positive part of f(y + φ) − αf(y) is at most the sum of max(0, p_k − αq_k)B_k, and ∫B_k is a
 sixth of the item. Hence H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's
-width. Their sums are computed once. The bound is nearly tight: P and Q are about the laws of the
-atoms after noise that is narrower than an item.
+width. The sums over the atoms are computed once, for all ε. The bound is nearly tight: P and Q are
+about the laws of the atoms after noise that is narrower than an item.
 
 Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once. There f(y + φ) >
 αf(y) is possible only on the items with the largest losses. The supremum over the shifts is the
@@ -60,8 +60,8 @@ _FARTHEST = 1024  # largest distance from 0 to the outermost kernel, in σ
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """A law of losses on a lattice whose δ is at least the δ of `noise`, at every ε.
 
-    The losses are −size·step … size·step, and the bound holds for all shifts up to `shift`. Raises
-    NotApplicable if `shift` is too long, or the kernels extend too far.
+    The finite losses are −size·step … size·step, and the bound holds for all shifts up to `shift`.
+    Raises NotApplicable if `shift` is too long, or the kernels extend too far.
     """
     epsilons = [step * i for i in range(size + 1)]
     with precision(BITS):

@@ -76,7 +76,7 @@ def several(task: SeveralReleases) -> KernelNoise:
 
 @lru_cache(maxsize=16)  # a comparison calls it first, to see if the proof is worth the time
 def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise:
-    """The law of least loss for several releases of all rows, at its approximate smallest σ."""
+    """The law of least `rank` for several releases of all rows, at its approximate smallest σ."""
     problem = _problem(family, question)
     return min(problem.candidates(), key=problem.rank)
 

@@ -365,7 +365,7 @@ class TwoSidedStaircase(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """The set T of all that a unit can add (it can remove −T); None if T isn't known."""
+        """The set T of all that a unit can add (a removal moves by −T); None if T isn't known."""
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:

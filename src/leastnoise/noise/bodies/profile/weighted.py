@@ -1,10 +1,10 @@
 """Quantiles of a weighted sum of three numbers of one cell, for noise in boxes of q numbers.
 
-Notation: X_j are the numbers of a cell, b_j their bounds, and G is the cell's gauge of the noise,
-in scales. M_k(x) = E[G^(−k); G > x] is the mean of G^(−k) where G > x, and of 0 elsewhere. Given G,
-one of the q numbers is at its end ±b_j·G, each with probability 1/q, and the others are uniform
-within ±b_j·G. w_j is the weight of a number times its bound; s runs over the eight vectors of signs
-±1, and e = Σ s_j w_j. y₊ = max(y, 0). For U_j uniform in [−1, 1]
+Notation: X_j are the numbers of a cell, b_j their bounds, and G is the gauge of the noise within
+the cell, in scales. M_k(x) = E[G^(−k); G > x] is the mean of G^(−k) where G > x, and of 0
+elsewhere. Given G, one of the q numbers is at its end ±b_j·G, each with probability 1/q, and the
+others are uniform within ±b_j·G. w_j is the weight of a number times its bound; s runs over the
+eight vectors of signs ±1, and e = Σ s_j w_j. y₊ = max(y, 0). For U_j uniform in [−1, 1]
 
     P(Σ w_j U_j > z) = Σ_s s₁s₂s₃ (e − z)₊³ / (3! · 8 w₁w₂w₃).
 

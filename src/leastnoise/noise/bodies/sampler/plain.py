@@ -162,10 +162,9 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """Draw R·U^(1/D) for each R in `radii`, with U uniform on (0, 1): the gauge of a point of R·K.
+    """Draw the gauges R·U^(1/D) of uniform points of R·K, one for each R in `radii`.
 
-    It is the gauge of a uniform point, so a boundary point, scaled to this gauge, is uniform in
-    R·K.
+    U is uniform on (0, 1). A boundary point, scaled to such a gauge, is uniform in R·K.
     """
     degree = body.dimension
     return map_rows(
