@@ -287,7 +287,7 @@ def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Mixtures:
-    """The search for the number of modes, with the laws fitted so far by their modes."""
+    """The search for the number of modes; `fitted` has the laws fitted so far, by their modes."""
 
     question: Question
     decay: Fraction | int

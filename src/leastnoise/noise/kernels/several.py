@@ -95,7 +95,7 @@ def _problem(family: type[KernelNoise], question: Question) -> _KernelsProblem:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _KernelsProblem:
-    """The search for decay and modes, with the laws fitted so far by (decay, modes)."""
+    """The search for decay and modes; `fitted` has the laws fitted so far, by (decay, modes)."""
 
     family: type[KernelNoise]
     question: Question

@@ -332,8 +332,8 @@ def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
     block's share of R, and B is the cell's share of the block (see `gauge_factors`). For p = ∞, and
     for a single block, noise is Gamma(D + 1)·U, so there is no V.
 
-    Only R is narrow in a large dimension, so the outer integral is over R >= x. Then no integrand
-    has a kink inside its range.
+    A moment M_k(x) is an integral over R >= x of moments of V·B. R is the outer variable, as only R
+    is narrow in a large dimension. Then no integrand has a kink inside its range.
     """
     rest = body.dimension - d
     if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)

@@ -402,7 +402,8 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
     """For each part i, the weights of its shape s_i, and of the sum of s_i and all later shapes.
 
-    Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
+    As in `Jointly.pieces`, the weights of a part are divided by its `Jointly._factors`, so that
+    weights of several parts multiply.
     """
     del bits
     result, product, degree = [], arb_poly([1]), 0
