@@ -127,7 +127,7 @@ def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTabl
 
 
 def _left_out(table: DensityTable) -> float:
-    """An upper bound on the omitted parts of f, w·f′ and w²·f″, as the table cuts off kernels."""
+    """An upper bound on the parts of f, w·f′ and w²·f″ beyond the ends of kernels in `table`."""
     return math.exp(-((table.far - 1) ** 2) / 2)
 
 
