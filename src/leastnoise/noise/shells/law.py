@@ -39,11 +39,11 @@ class OptimalRadial(RadialStepNoise):
 
     The density at x is proportional to weights[j] for edges[j−1] <= cells·‖x‖₂/scale < edges[j],
     where the edge before the first is 0. It is 0 beyond the last edge. For every shift, δ(ε) is a
-    finite sum of volumes of a ball outside another ball (theory/noise.md §1). `leastnoise.design`
-    finds these laws.
+    finite weighted sum; each term is the volume of a ball outside another (theory/noise.md §1).
+    `leastnoise.design` finds these laws.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         dimension: Number of coordinates, 2 to 20.
         cells: Number of units in one scale; edges are in these units.
         edges: Increasing integers >= 1, at most 10,000 of them.
@@ -113,7 +113,7 @@ class SphericalStaircase(RadialStepNoise):
     `truncated-staircase`.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         dimension: Number of coordinates, 2 to 10,000.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales.
