@@ -35,7 +35,7 @@ class DrawQuery:
     """A query, or a part of a query, that needs noise.
 
     `share` is its share of ε, and `of_delta` its share of δ. `layouts` has one layout for each way
-    to bound a unit. `index` is its position among these queries of the release.
+    to bound a unit. `index` is its position in the result of `list_draw_queries`.
     """
 
     index: int

@@ -76,8 +76,9 @@ def partition(
     `logs` has, for each query, the mean of ln(variance) over its numbers, in a separate draw at its
     share of `budget`. Of the groups within the lists of `_split_kinds`, the result is the partition
     with the least Σ share·ln(variance) in which no query gets more noise than in a separate draw.
-    Queries stay separate if Gaussian noise in all of them gives a smaller sum. In a series,
-    `budget` is for all `releases`, and noise of a body gets an equal part for each.
+    Queries stay separate if Gaussian noise in all of them gives a smaller sum, or if one release
+    has ε = 0 or ε above MOST_EPSILON. In a series, `budget` is for all `releases`, and noise of a
+    body gets an equal part for each.
     """
     alone = [DrawGroup(members=(query.index,)) for query in queries]
     release_budget = _part_of(budget, Fraction(1, releases))

@@ -1,4 +1,4 @@
-"""The tables of a release as files; every key reads back unchanged."""
+"""The tables of a release as files, from which every key can be restored."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
 
     `parts` are the layouts of the parts of its query. A `path` that ends in .xlsx stands for the
-    workbook of its folder. At most the longest possible table is read.
-    Raises InvalidInput, OSError, ValueError or duckdb.Error for any other file.
+    workbook of its folder. The number of bytes that are read is limited. Raises InvalidInput,
+    OSError, ValueError or duckdb.Error if the file can't be read as such a table.
     """
     if path.suffix == ".xlsx":
         columns, _ = read_labelled(path.with_name(WORKBOOK), parts)
@@ -79,7 +79,7 @@ def read_labelled(
 ) -> tuple[dict[str, list[Any]], list[str]]:
     """The columns of a query's table in a workbook, and the labels above them.
 
-    Raises InvalidInput, OSError or ValueError for any other file.
+    Raises InvalidInput, OSError or ValueError if the file can't be read as such a workbook.
     """
     content = _files.read_bytes(path, most=_LARGEST_WORKBOOK, links=False)
     most_bytes = _IN_XML * _largest(parts)
@@ -88,7 +88,7 @@ def read_labelled(
 
 
 def read_header(path: Path, parts: Sequence[TableShape]) -> list[str]:
-    """The header of a CSV: the names and labels of its columns, exactly as in the file."""
+    """The fields of a CSV's header, as `headers_of` or `sdmx.header_of` gave them."""
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     return [*map(unescape_formulas, next(_csv_rows(content.decode("utf-8")), []))]
 
