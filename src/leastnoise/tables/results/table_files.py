@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leastnoise import _files
 from leastnoise.tables.results import sdmx
 from leastnoise.tables.results.headers import SEPARATOR
-from leastnoise.tables.results.table import key_names, result_columns
+from leastnoise.tables.results.table import key_names, result_columns, statistics_of
 from leastnoise.tables.results.workbook import WORKBOOK, read_sheet, values_in_cells
 from leastnoise.tables.values import parquet_rows
 from leastnoise.tables.values.connection import open_cursor
@@ -131,13 +131,14 @@ def _largest(parts: Sequence[TableShape]) -> int:
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:
         return 2**31  # the number of published groups has no bound
-    letters = sum(map(len, columns))
-    letters += sum(
+    keys = sum(
         max(len(str(value)) for value in values)
         for axis in layout.axes
         for values in axis.columns.values()
     )
-    letters += max((len(condition.name) for condition in layout.conditions), default=0)
+    keys += max((len(condition.name) for condition in layout.conditions), default=0)
+    lines = max(1, len(statistics_of(parts)))  # SDMX-CSV has the keys in a line for each statistic
+    letters = sum(map(len, columns)) + lines * keys
     # An escaped letter in JSON has at most 12 bytes, a number with its punctuation at most 64.
     row = 12 * letters + 64 * len(columns)
     room = 2**20  # bytes for everything that doesn't grow with the rows
