@@ -135,7 +135,7 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
     """Choose the values of ε at which δ(ε) is enclosed, for a shift of `shift` scales.
 
     They are losses z that ascend from 0, MOST_LOSSES + 1 in all. Returns pairs of z and the
-    approximate ln P(Z > z). For fewer losses, take every second or fourth pair.
+    approximate ln P(Z > z). For fewer losses, take every second, fourth or eighth pair.
 
     Chords between the losses add to the variance of the loss in proportion to the squares of their
     lengths. So half of the losses are spaced by a power of the density of Z. The density itself

@@ -108,9 +108,9 @@ class SphericalStaircase(RadialStepNoise):
 
     For an output x of length r = ‖x‖₂/scale, in scales, the density is proportional to
     e^(−decay·k(r)) if r <= radius, and 0 beyond. The step k(r) is 0 for r < gamma, and
-    ⌊r − gamma⌋ + 1 for larger r. With decay = ε the privacy loss under a shift of `scale` is ∞, ε,
-    0 or −ε, and δ(ε) is the mass that the shift moves beyond the radius. In one dimension it is
-    `truncated-staircase`.
+    ⌊r − gamma⌋ + 1 for larger r. With decay = ε the privacy loss under a shift of length `scale` is
+    ∞, ε, 0 or −ε, and δ(ε) is the mass that the shift moves beyond the radius. In one dimension it
+    is `truncated-staircase`.
 
     Args:
         scale: Scale > 0; usually the sensitivity.

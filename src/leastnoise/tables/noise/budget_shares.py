@@ -70,7 +70,7 @@ class DrawQuery:
 
     @cached_property
     def shaped(self) -> tuple[Body, Layout] | None:
-        """The body with the least second moment, and its layout; None without a body."""
+        """The body of shifts with the least second moment, and its layout; None without a body."""
         pairs = [(body, layout) for layout in self.layouts for body in layout.bodies]
         return min(pairs, key=lambda pair: pair[0].second_moment, default=None)
 

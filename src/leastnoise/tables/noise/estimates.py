@@ -150,8 +150,8 @@ def _convolve(factors: Sequence[Floats]) -> Floats:
 def _volumes(queries: int, most: int) -> Floats:
     """For s = 0 … q: the volume of points with s of q numbers above 0, and the others below.
 
-    It is the sum over all choices of the s numbers. The positive numbers are in a cube or a
-    simplex, and so are the negative ones.
+    It is the sum over all choices of the s numbers. The positive numbers are in a cube or a simplex
+    of side 1, and so are the negative ones.
     """
     power = 2 if most < queries else 1
     return np.array(

@@ -95,7 +95,7 @@ def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
 def read_columns(
     names: Sequence[str], lines: Sequence[Sequence[str]], parts: Sequence[TableShape]
 ) -> dict[str, list[Any]]:
-    """The columns of the table, as texts.
+    """The columns of the table, as texts, from the header `names` and the other `lines`.
 
     Raises ValueError if the lines have another form, or another order, than its observations.
     """

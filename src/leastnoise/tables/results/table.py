@@ -164,7 +164,7 @@ class Table(Framed, Shown):
         return "\n".join([repr(self), "", text_table(heads, rows), *note])
 
     def text_columns(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
-        """Pairs of a head and a column as text; the two ends of an interval form one column.
+        """Pairs of a head and a column as text: keys, values, and intervals as one column.
 
         `truth` has the exact value of every statistic, shape (rows, statistics): for public data
         only.

@@ -100,7 +100,7 @@ class CosineLaw:
         return value if falls else 1 - value
 
     def _clipped(self, down: arb, up: arb) -> arb:
-        """Enclose P(W > w) for a wide real range of w, from its ends; it rises with `down`."""
+        """Enclose P(W > w), which rises with `down`, for a wide real range of w, from its ends."""
         low, high = arb(0), arb(1)
         if down > 0 and up < 1:
             low = self._beta(arb(down.lower()))

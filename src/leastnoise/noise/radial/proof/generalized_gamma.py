@@ -11,11 +11,11 @@ the cosines at which Z = ε, seen from the centres of both densities and clipped
 
     δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂.
 
-On it e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference cancels digits, so
-precision is raised. The quadrature of Johansson (2018) encloses both integrals at once, as the real
-and imaginary part of one integral. The enclosure holds for any split of the curve. Below some r₀
-the integrands are f_R and 0 (w = −1), or both are 0 (w = 1). `generalized_gamma_curve` defines the
-quantities b, v and y of a position on the curve.
+On the curve e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference cancels digits, so
+it takes a higher precision. The quadrature of Johansson (2018) encloses both integrals at once, as
+the real and imaginary part of one integral. The enclosure holds for any split of the curve. Below
+some r₀ the integrands are f_R and 0 (w = −1), or both are 0 (w = 1). `generalized_gamma_curve`
+defines the quantities b, v and y of a position on the curve.
 """
 
 from __future__ import annotations
