@@ -232,10 +232,10 @@ def table_of(
     """The table of a query, or of a part of it, from its noisy vector, shape (dimension,).
 
     `noise` has an error per component. Each interval from `_low` to `_high`, taken by itself, holds
-    the statistic without noise (clamped and clipped as the plan says) with probability 95 %. `_std`
-    is the standard deviation of the noise before rounding and clamping. `keys` are the columns of
-    keys, a value per row; they are needed only for unlisted groups and for selected groups. All
-    this is post-processing of the vector and of public numbers.
+    the statistic without noise (clamped and clipped as the plan says) with a probability of at
+    least 95 %. `_std` is the standard deviation of the noise before rounding and clamping. `keys`
+    are the columns of keys, a value per row; they are needed only for unlisted groups and for
+    selected groups. All this is post-processing of the vector and of public numbers.
     """
     cells = vector.reshape(-1, len(layout.components))
     values = key_columns(layout) if keys is None else [*keys]
