@@ -39,7 +39,7 @@ from tests.engines import spark
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SHARE_SECONDS = {"dense": 40.0}  # processor time; two cores share the work
+SHARE_SECONDS = {"dense": 10.0}  # processor time; two cores share the work
 GATE_SECONDS = {"slow": 120.0, "dense": 480.0}
 LONGEST = 60.0  # seconds of one slow test; the summary names each test that takes longer
 _UNKNOWN = 10.0  # a test of a file that was never timed

@@ -220,6 +220,7 @@ def exactly_sampled(epsilon: Any, mu: mpmath.mpf, gamma: mpmath.mpf, *, removed:
     return factor * whole(mpmath.log(alpha * gamma / factor)) if factor > 0 else mpmath.mpf(0)
 
 
+@pytest.mark.dense
 @pytest.mark.grid
 @pytest.mark.parametrize("removed", [True, False])
 @pytest.mark.parametrize("epsilon", thin(["0.02", "0.5"], 1))

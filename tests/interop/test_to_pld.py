@@ -120,6 +120,7 @@ def test_a_sampled_release_has_both_directions() -> None:
         check(ours, pld, excess=0.02, epsilons=("0", "0.05", "0.1", "0.3"))
 
 
+@pytest.mark.dense
 @pytest.mark.grid
 @pytest.mark.parametrize(("count", "rate"), [(20, "1"), (10, "0.2")])
 def test_a_composition_convolved_here(count: int, rate: str) -> None:

@@ -74,6 +74,7 @@ def test_more_is_lost_than_is_predicted_where_a_label_is_rare() -> None:
     assert 0.02 < lost - models.least_loss(x, y) < 0.1
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("text", [True, False])
 def test_a_warning_that_is_missing_or_false_is_told(
     text: bool, monkeypatch: pytest.MonkeyPatch

@@ -72,6 +72,7 @@ def test_gaussian_agrees_with_the_proof(log_ratio: float, log_epsilon: float) ->
         assert log_delta == pytest.approx(proved, abs=TOLERANCE, rel=TOLERANCE)
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(
     st.sampled_from([2, 3, 4, 5, 8, 21, 100, 1001, 5000, 10**6]),

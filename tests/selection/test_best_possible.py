@@ -126,6 +126,7 @@ def test_whole_numbers_in_one_cell_are_whole_numbers() -> None:
     assert best.bound.scope == "integer"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("sensitivity", "claimed"),
     [(Integer(1), "no noise on whole numbers has less"), (L1(1), "no noise has less")],

@@ -133,6 +133,7 @@ def test_an_error_without_a_closed_form_is_unknown() -> None:
     assert "Use the loss mse" in reasons(by_mae)["two-sided-staircase"]
 
 
+@pytest.mark.dense
 def test_many_queries_end_in_an_answer() -> None:
     """Once, a family whose sums were too long was taken for a malformed request."""
     best = least_noise(epsilon="1", sensitivity=CountingQueries(dimension=3000))

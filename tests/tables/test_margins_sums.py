@@ -317,6 +317,7 @@ def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
         verify_resealed(folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -189,6 +189,7 @@ def test_a_published_group_may_have_no_rows_for_its_quantile() -> None:
     assert len(of_none) > 1  # all alike with a probability of 5^-39
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("part", "codes"), [({}, ["a", "b"]), ({"filter": "x >= 0"}, ["b"])])
 def test_persons_without_a_value_count_for_a_key(
     tmp_path: Path, part: dict[str, Any], codes: list[str]

@@ -85,6 +85,7 @@ def test_an_edited_relation_does_not_verify(
         file.write_text(text)
 
 
+@pytest.mark.dense
 def test_a_certificate_without_its_relation_does_not_verify_a_spec_with_one(made: Path) -> None:
     file = made / "out" / "certificate.json"
     text = file.read_text()

@@ -189,6 +189,7 @@ def test_a_changed_plan_is_refused(folder: Path, given: dict[str, Any]) -> None:
         release(folder, **given).restart()
 
 
+@pytest.mark.dense
 def test_a_restart_begins_totals_anew_and_is_refused_while_the_state_is_good(folder: Path) -> None:
     first = release(folder).run()
     with pytest.raises(Refused, match="is good"):

@@ -72,6 +72,7 @@ def test_no_long_history_gives_a_period_two_values(tmp_path: Path, seed: int) ->
     History(tmp_path, seed).run(25)
 
 
+@pytest.mark.dense
 def test_of_two_processes_with_copies_of_the_state_one_publishes(folder: Path) -> None:
     release(folder).run()
     shutil.copy(folder / "weekly.state", folder / "copy.state")

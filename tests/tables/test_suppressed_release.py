@@ -133,6 +133,7 @@ def shown_like(folder: Path, row: int, value: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.dense
 def test_verify_refuses_edits(tmp_path: Path) -> None:
     folder = release(tmp_path)
     path = folder / "people.csv"

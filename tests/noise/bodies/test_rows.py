@@ -166,6 +166,7 @@ def test_floats_and_balls_round_alike(name: str) -> None:
         assert steps[index] == int(below)
 
 
+@pytest.mark.dense
 @pytest.mark.grid
 @pytest.mark.parametrize(
     "law",

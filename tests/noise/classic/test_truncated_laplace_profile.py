@@ -26,6 +26,7 @@ def _float_log(shift: Fraction, epsilon: Fraction, radius: Fraction) -> float:
     )
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=300, deadline=None)
 @given(st.floats(-7, 4), st.floats(-7, 4), st.one_of(st.just(None), st.floats(-30, 4)))
 def test_floats_agree_with_the_proof(

@@ -84,6 +84,7 @@ def _divergence(noise: KernelNoise, shift: mp.mpf | float, epsilon: float) -> mp
     return h
 
 
+@pytest.mark.dense
 @pytest.mark.grid
 @pytest.mark.parametrize("share", thin(["0.3", "0.9", "0.99999999", "1.01"], 2))
 def test_h_at_a_shift_is_enclosed(share: str) -> None:
@@ -92,6 +93,7 @@ def test_h_at_a_shift_is_enclosed(share: str) -> None:
     _check_one_shift(noise, Fraction(share), 0.5)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("scale", "share"), thin([("0.4", "0.3"), ("1", "0.5"), ("1", "0.01")], 1))
 def test_h_of_a_folded_law_is_enclosed(scale: str, share: str) -> None:
     """With no fall and ε = 0, {f(y + φ) > f(y)} reaches beyond the kink at y = 0."""

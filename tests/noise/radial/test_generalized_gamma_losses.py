@@ -194,6 +194,7 @@ def test_one_release_through_the_lattice(epsilon: str) -> None:
     assert float_below(below) <= truth.lower <= truth.upper <= float_above(above)
 
 
+@pytest.mark.dense
 def test_it_mixes_with_other_noise() -> None:
     """With one Laplace draw: E δ_Laplace(ε − Z), δ_Laplace(ε) = 1 − e^((ε−a)/2) for 0 <= ε <= a."""
     law, other = law_of(1, "0", "1.5", "2"), Laplace(scale=3)

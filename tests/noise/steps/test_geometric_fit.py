@@ -145,6 +145,7 @@ def test_several_releases_spend_delta() -> None:
         )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("delta", "releases"), thin([("0", 1), ("1e-6", 1), ("0", 3), ("1e-4", 3)], 2)
 )

@@ -17,6 +17,7 @@ from leastnoise.noise.steps.proof import closed_form, sum_over_pieces
 _HUNDREDTHS: dict[str, Any] = {"max_denominator": 100}
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=80, deadline=None)
 @given(
     gamma=st.fractions("0.01", 1, **_HUNDREDTHS),

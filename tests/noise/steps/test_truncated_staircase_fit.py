@@ -84,6 +84,7 @@ def test_meets_delta_just_so_and_never_leaks(epsilon: str, delta: str, loss: Los
         assert value <= float(budget.delta) * (1 + 1e-9)
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(
     st.fixed_dictionaries(

@@ -169,7 +169,7 @@ def test_what_is_missing_is_refused_by_the_call_that_lacks_it(ask: Any, why: str
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"max_rows": None}, "contribution: Missing: give max_rows"),
+        ({"max_rows": None}, "contribution: Missing: a limit on the rows of one person"),
         ({"epsilon": "much"}, r"privacy\.epsilon"),
         ({"data": 5}, "data: Expected"),
         ({"neighbours": "all"}, r"privacy\.neighbours"),

@@ -186,7 +186,7 @@ def test_every_hostile_key_verifies(folder: Path, kind: str) -> None:
 
 def test_a_key_that_no_field_can_hold(folder: Path) -> None:
     query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a", "x" * 131_073]}}]
-    refuses(folder, SpecError, r"town\[1\]: Expected a text of less than", query=query)
+    refuses(folder, SpecError, r"town\[1\]: Expected a key of less than", query=query)
 
 
 @pytest.mark.parametrize("there", ["nowhere", "a file", "full"])

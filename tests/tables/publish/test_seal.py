@@ -73,6 +73,7 @@ def test_what_was_changed_since_is_rejected(folder: Path) -> None:
     ln.verify_directory(folder / "out")
 
 
+@pytest.mark.dense
 def test_a_value_that_was_edited_is_rejected(folder: Path) -> None:
     file = folder / "out" / "by_plan.csv"
     head, first, *rest = file.read_text().splitlines(keepends=True)

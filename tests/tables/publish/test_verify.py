@@ -117,6 +117,7 @@ def test_every_false_edit_is_rejected(releases: Path, edit: str) -> None:
         verify_resealed(directory)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("moved", [-3e-8, 3e-8])
 def test_floats_of_another_machine_verify(
     originals: Path, monkeypatch: pytest.MonkeyPatch, moved: float

@@ -290,6 +290,7 @@ def test_the_small_checker_reads_deviations_of_each_csv(
     assert f"CHECKED: {stated} standard deviations of counts" in out
 
 
+@pytest.mark.dense
 def test_pandas_reads_the_numbers_of_a_released_workbook(run: Any) -> None:
     released, folder = run("xlsx")
     path = folder / "tables.xlsx"
@@ -336,6 +337,7 @@ def test_libreoffice_reads_the_numbers_of_a_released_workbook(run: Any, tmp_path
                 assert frame[column].tolist() == pytest.approx(values, rel=1e-13)
 
 
+@pytest.mark.dense
 @pytest.mark.grid
 @pytest.mark.parametrize("name", ["xlsx", "csv", "sdmx-csv"])
 def test_an_edited_table_is_rejected(name: str, run: Any, tmp_path: Path) -> None:

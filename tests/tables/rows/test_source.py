@@ -280,7 +280,7 @@ def test_keys_that_no_row_can_have_are_refused(tmp_path: Path) -> None:
     assert counts(tmp_path, raw_spec(query=[query])) == [0, 1]
     for long in ("k" * 4095, '"' * 2048, "\u00e9" * 2048):
         query = {**query, "group_by": {"plan": ["a", long]}}
-        with pytest.raises(SpecError, match=r"plan\[1\]: Expected a text of less than 4,096"):
+        with pytest.raises(SpecError, match=r"plan\[1\]: Expected a key of less than 4,096"):
             counts(tmp_path, raw_spec(query=[query]))
 
 
