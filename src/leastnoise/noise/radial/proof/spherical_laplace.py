@@ -7,6 +7,7 @@ the modified Bessel function of order ν.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -48,6 +49,44 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
         bits=ctx.prec - 32,
     )
     return above / everything * _scale_ratio(z, power, later, mode)
+
+
+def lattice_deltas(
+    noise: SphericalLaplace, *, shift: Fraction, step: Fraction, size: int
+) -> list[arb]:
+    """Enclose δ at the losses 0, step, …, size·step, much faster than one by one.
+
+    With h for `step` and L = a sin x for the loss at the latitude x,
+
+    δ(ε) = ∫ (1 − e^(ε − L)) w dx from ε to ε + h + δ(ε + h) + e^ε (e^h − 1) ∫ e^(−L) w dx beyond,
+
+    where the first integral is over the latitudes with a loss between ε and ε + h, and the second
+    over those with a larger loss. No term is negative, so that the sums, from the largest loss
+    down, are as accurate as the integrals between neighbouring losses.
+    """
+    ratio, power = shift / noise.scale, noise.dimension - 2
+    a, h = ball(ratio), ball(step)
+    z = a / 2
+    r, everything = _whole(power, ratio, ctx.prec)
+    mode = _latitude_of_peak(power + 1, z)
+    deltas = [arb(0)] * (size + 1)
+    delta, beyond, end = arb(0), arb(0), arb.pi() / 2
+    for index in range(min(size, math.ceil(ratio / step) - 1), -1, -1):
+        e, start = ball(step * index), ball(step * index / ratio).asin()
+        later = arb(max(start.mid(), min(mode.mid(), end.mid())))
+        weight, width = _weight(power, z, r, later), arb((end - start).mid())
+        scale = width * _scale_ratio(z, power, later, mode)
+        between, lighter = (
+            scale * positive_integral(f, start, end, bits=ctx.prec - 32)
+            for f in (
+                lambda x, e=e, w=weight, by=width: w(x) * (1 - (e - a * x.sin()).exp()) / by,
+                lambda x, w=weight, by=width: w(x) * (-a * x.sin()).exp() / by,
+            )
+        )
+        delta += between + e.exp() * h.expm1() * beyond
+        beyond += lighter
+        deltas[index], end = delta / everything, start
+    return deltas
 
 
 @lru_cache(maxsize=64)
