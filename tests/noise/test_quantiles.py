@@ -8,7 +8,9 @@ import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Ball, Box
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
@@ -102,6 +104,11 @@ def test_what_has_no_known_law_of_a_coordinate_has_no_quantiles() -> None:
     for law in (
         TwoSidedStaircase(scale=1, of=counts, core=1, decay=1),
         KNorm(scale=1, body=Signed(of=counts)),
+        # the box has one number with the bound 1; the ball's numbers have another law
+        KNorm(
+            scale=1,
+            body=Cells(bodies=[Box(bounds=[1]), Ball(bound=1, coordinates=2)], copies=[1, 1]),
+        ),
     ):
         assert not has_quantiles(law)
     with pytest.raises(NotApplicable, match="law of one coordinate"):

@@ -22,6 +22,7 @@ from leastnoise.errors import InvalidInput, SourceError
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.results import sdmx
 from leastnoise.tables.results.table import Table, table_of
 from leastnoise.tables.results.table_files import (
     escape_formulas,
@@ -56,12 +57,13 @@ HOSTILE = [
 ]
 
 
-def layout(**query: Any) -> Layout:
+def layout(others: dict[str, Any] | None = None, /, **query: Any) -> Layout:
     raw = {
         "version": 1,
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
         "query": [{"name": "q", "statistics": ["count"], **query}],
+        **(others or {}),
     }
     spec = spec_file.parse(raw)
     return lay_out_query(parse_query(spec, spec.query[0]))[0][0]
@@ -110,6 +112,18 @@ def test_any_keys_read_back(
 ) -> None:
     keys = {"a": texts, "b": numbers, "c": [True, False]}
     check_round_trip(layout(group_by=keys), tmp_path_factory.mktemp("any"))
+
+
+def test_long_keys_in_many_observations_read_back(tmp_path: Path) -> None:
+    """SDMX-CSV repeats the keys in each line; the limit on a file's bytes allows for that."""
+    keys = [number + "語" * 40_000 for number in "1234"]
+    statistics = ["count", *(f"sum(x{i})" for i in range(8))]
+    bounds = {f"x{i}": {"bounds": [0, 1], "missing": "none"} for i in range(8)}
+    part = layout({"columns": bounds}, group_by={"town": keys}, statistics=statistics)
+    built = table(part)
+    path = write_table(built, tmp_path, "csv", sdmx.list_lines(built, [part], agency="XX"))
+    assert path.stat().st_size > 4e6
+    assert read_table(path, [part])["town"] == keys
 
 
 def test_open_ends_read_back(tmp_path: Path) -> None:

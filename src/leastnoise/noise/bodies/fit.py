@@ -1,9 +1,10 @@
 """The least noise in the shape of a body for a budget: K-norm, staircase or two-sided.
 
-This noise is purely private: its largest privacy loss is ε, and δ is left unspent. The search is
-over γ for staircases in a gauge, and over the core for two-sided laws. Searches are in floats, so
-they find the γ or core of least expected error approximately. (The truncated staircase at the end
-of this module spends δ.)
+Most of this noise is purely private: its largest privacy loss for one release is ε, and δ is left
+unspent. K-norm noise follows from ε and the body. For a staircase in a gauge γ is searched, and for
+two-sided laws the core. Searches are in floats, so they find the γ or core of least expected error
+approximately. Two functions spend δ: `several`, for several releases, and `search`, for the
+truncated staircase.
 
 Notation: K is the body, D is its dimension, and N is its gauge: N(x) is the least t >= 0 with x ∈
 tK. γ is the end of a staircase's first step, and R the radius at which a truncated staircase ends.
@@ -103,8 +104,8 @@ def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> A
 
     The γ or core has the least expected error, unless `question.fixed` sets it. Raises
     NotApplicable if the family doesn't serve the sensitivity, or if another family is the same law
-    on this body. It is also raised if the law's steps are too short, or if `fixed` sets another
-    parameter.
+    on this body. For a family with a γ or core, it is also raised if `fixed` sets another
+    parameter, and for a staircase with too short steps (`_refuse_long`).
     """
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
@@ -141,10 +142,10 @@ def _find_best_law(family: type[Any], form: Any, largest: Fraction, loss: Loss) 
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
-    """Raise NotApplicable if the law's steps are so short that sums over them take too long.
+    """Raise NotApplicable if a staircase has such short steps that sums over them take too long.
 
-    Nothing is lost, since the law without steps has about the same error. `decay` is the law's
-    largest privacy loss.
+    Nothing is lost, since the law without steps has about the same error. `decay` is the
+    staircase's largest privacy loss.
     """
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
@@ -177,10 +178,10 @@ def _round_shape(shape: float) -> Fraction:
 
 
 def _smallest_shape(dimension: int, epsilon: float) -> float:
-    """The smallest γ or core to try: an eighth of e^(−ε/(D + 2)), but at least 1e-100.
+    """A γ or core well below the best for a large ε: e^(−ε/(D + 2))/8, but at least 1e-100.
 
-    For a large ε the best value is about e^(−ε/(D + 2)). There the mass within the first step and
-    the mass e^(−ε) beyond it contribute the same to the mean square.
+    The best is about e^(−ε/(D + 2)). Up to factors, the first step then adds γ^(D + 2) to the mean
+    square, and the steps beyond it add e^(−ε).
     """
     smallest = 1e-100
     return max(math.exp(-epsilon / (dimension + 2)) / 8, smallest)
@@ -199,7 +200,7 @@ def _gammas(dimension: int, epsilon: float) -> list[float]:
 def _cores(dimension: int, epsilon: float) -> list[float]:
     """Starting points for the core of a two-sided staircase, around 0.3·D/ε + 0.1.
 
-    The best cores of counts lie there (theory/bodies.md §3).
+    For counts the best cores are near this number (theory/bodies.md §3).
     """
     typical = 0.3 * dimension / epsilon + 0.1
     low = max(min(_smallest_shape(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
@@ -209,7 +210,7 @@ def _cores(dimension: int, epsilon: float) -> list[float]:
 def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
     """Starting points for the core of the smooth two-sided law, around 0.3·D.
 
-    The core is in units of the law's scale 1/ε, so they don't depend on ε.
+    The core is in units of the law's scale 1/ε, so the points don't depend on ε.
     """
     del epsilon
     return _grid_between(0.3 * dimension / 64, 0.3 * dimension * 16)
@@ -254,11 +255,12 @@ _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 def several(task: SeveralReleases) -> VectorNoise:
     """The law of one of several releases, with about the largest ε₀ at which all together meet δ.
 
-    ε₀ is the largest privacy loss of one release, and k = `question.compositions` their number. A
-    proved bound on the δ of all releases decides. ε₀ = ε/k always meets the budget, as losses add
-    up. If each release is of a random sample, a larger ε₀ does, which sampling reduces to ε/k. At δ
-    = 0 this ε₀ is the largest. Raises NotApplicable for laws that are not purely private, for ε =
-    0, and as `law_with_loss`.
+    ε₀ is the largest privacy loss of one release, and k = `question.compositions` is the number of
+    releases. A proved bound on the δ of all releases decides. ε₀ is never below ε/k, as losses of
+    ε/k add up to ε. For releases of random samples, it is never below the larger ε₀ that sampling
+    reduces to ε/k. If the budget has δ = 0, ε₀ has this least value.
+
+    Raises NotApplicable for laws that are not purely private, for ε = 0, and as `law_with_loss`.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
@@ -302,7 +304,7 @@ def search(question: Question) -> TruncatedKStaircase:
 
     Raises NotApplicable if the hull of the shifts is unknown, or a ball (there the law is
     `spherical-staircase`), and for more than 20,000 steps. If no parameter is set, it is also
-    raised unless the error is more than 1e-4 (relative) below the error of `k-staircase`.
+    raised if the error of `k-staircase` is less than about 1e-4 (relative) larger.
     """
     body = _body(question)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}

@@ -1,20 +1,22 @@
 """Enclosures of δ(ε) for noise in the shape of a body, and of its privacy losses.
 
-Such noise is ε₀-DP for all shifts that it hides, where ε₀ is its `largest_loss`. The proof is that
-it hides them, which `worst_shift` checks. For ε < ε₀, δ(ε) of any hidden shift is at most this
-curve (theory/bodies.md §1):
+A purely private law is ε₀-DP for all shifts that it hides, where ε₀ is its `largest_loss`. The
+proof is that it hides them, which `worst_shift` checks. For ε < ε₀, δ(ε) of any hidden shift is at
+most this curve (theory/bodies.md §1):
 
 - k-norm: Laplace's curve 1 − e^(−(ε₀ − ε)/2) (Theorem 1); for counts with signs the largest of the
   curves of the corners, which is exact (Theorem 2);
 - all other purely private laws: p·(1 − e^(ε − ε₀)), the curve of randomised response, with p =
   e^ε₀/(1 + e^ε₀);
-- a staircase in a gauge at scale 1, where all losses are −ε₀, 0 or ε₀: the same with p = P(loss =
-  ε₀), which is also at most TV/(1 − e^(−ε₀)).
+- a staircase in a gauge at scale 1, where all losses are −ε₀, 0 or ε₀: the same with p = TV/(1 −
+  e^(−ε₀)), if that is smaller.
+
+A truncated staircase has the curve of `truncated_delta_ball`.
 
 Notation: X is the noise, s is a shift that it hides, and TV is the total variation distance of X
 and X + s. K is the body, D is its dimension, and N is its gauge: N(x) is the least t >= 0 with x ∈
 tK. A staircase falls by q = e^(−decay) from step to step, and γ is the end of its first step. For d
-counting queries, j is the number of ones of a corner, w = (ε₀ − ε)/2 and y = 2w. y₊ is max(y, 0).
+counting queries, j is the number of ones of a corner, w = (ε₀ − ε)/2 and y = 2w. z₊ is max(z, 0).
 """
 
 from __future__ import annotations
@@ -82,9 +84,9 @@ def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
 def largest_loss_probability(noise: VectorNoise) -> arb:
     """Enclose an upper bound on the probability that the privacy loss is ε₀, for all hidden shifts.
 
-    One bound is e^ε₀/(1 + e^ε₀), the probability for randomised response: no ε₀-DP law exceeds its
-    curve. For a staircase in a gauge at scale 1, the total variation gives another bound, and the
-    smaller of the two is taken.
+    One bound is e^ε₀/(1 + e^ε₀), the probability for randomised response, whose δ(ε) is at least
+    the δ(ε) of any ε₀-DP law. For a staircase in a gauge at scale 1, the total variation gives
+    another bound, and the smaller of the two is taken.
     """
     largest = ball(_check_pure(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())
@@ -109,10 +111,10 @@ def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
 
 
 def lower_profile(noise: VectorNoise) -> Profile | None:
-    """The proved curve ε ↦ δ(ε), ε >= 0, of one shift of K-norm noise; None for other noise.
+    """The proved curve ε ↦ δ(ε), ε >= 0, of K-norm noise; None for other noise.
 
-    The shift is the same at every ε. So if `attained` is True, the curve is exact, and composing it
-    gives a lower bound. Otherwise the curve is only an upper bound.
+    If `attained` is True, one shift has exactly this curve, at every ε. So composing the curve
+    gives a lower bound. Otherwise the curve is no lower bound.
     """
     if not isinstance(noise, KNorm):
         return None

@@ -7,7 +7,7 @@ only the proof takes seconds, and the search in floats shows if the proof is wor
 figures are in floats, and no guarantee rests on them.
 
 Notation: σ is the standard deviation of a kernel. The centres of neighbouring kernels are 1 apart,
-which is the sensitivity.
+which is the sensitivity. For one release the decay of their weights is ε.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LARGEST_EPSILON = 600.0  # e^−ε is a float
 def why_kernels_behind(question: Question, loss: float) -> str | None:
     """The reason why no quasi-Gaussian law has less than `loss`; None if a law may have less.
 
-    The question is about one number and a worst shift of 1. For several releases, a search in
-    floats decides.
+    The question is about one number and a worst shift of 1. For several releases the smallest loss
+    is searched in floats, unless `_why_all_behind` gives a reason.
     """
     why = _why_all_behind(question, loss)
     return why or _why_behind_in_floats(QuasiGaussian, question, loss)
@@ -64,7 +64,8 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
     """The reason why no Gaussian mixture has less than `loss`; None if a mixture may have less.
 
     For one release, the mixture with exactly this loss is tested against the budget, for each
-    number of modes. For several releases, a search in floats decides.
+    number of modes in `_list_modes`. For several releases the smallest loss is searched in floats.
+    Both happen only if `_why_all_behind` gives no reason.
     """
     why = _why_all_behind(question, loss)
     why = why or _why_behind_in_floats(GaussianMixture, question, loss)
@@ -102,7 +103,10 @@ def _gaussian_has_less(question: Question, loss: float) -> bool:
 
 
 def _gaussian_sigma(question: Question) -> float:
-    """The smallest σ of Gaussian noise for all releases; it is a mixture of one kernel."""
+    """The smallest σ of Gaussian noise that meets the budget for all releases.
+
+    This noise is the mixture with a single kernel.
+    """
     return float(common_fit.gaussian(1, question.budget)) * math.sqrt(question.compositions)
 
 
@@ -114,10 +118,10 @@ def _loss_of_gaussian(question: Question, sigma: float) -> float:
 def _narrowest(question: Question) -> float:
     """A lower bound on the σ for which one release with two or more kernels meets the budget.
 
-    Let p = erfc(1/(4√2·σ)), the probability that a normal variable of standard deviation σ is
-    beyond ±¼. Let A be the points within ¼ of a kernel's centre. The noise is in A with a
-    probability of at least 1 − p. The noise plus ½ is in A with a probability of at most 2p (p, if
-    the kernels aren't cut off at 0). So δ >= 1 − p − 2e^ε p.
+    Let p = erfc(1/(4√2·σ)), the probability that a normal variable with mean 0 and standard
+    deviation σ is beyond ±¼. Let A be the points within ¼ of a kernel's centre. The noise is in A
+    with a probability of at least 1 − p. The noise plus ½ is in A with a probability of at most 2p
+    (p, if the kernels aren't cut off at 0). So δ >= 1 − p − 2e^ε p.
     """
     epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
     most = (1 - delta) / (1 + 2 * math.exp(epsilon))

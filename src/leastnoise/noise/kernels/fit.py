@@ -36,9 +36,9 @@ _AGREES, _ALMOST = 1e-11, 1e-6  # accuracy of ln δ; if δ is steep, rounding of
 
 
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
-    """Raise NotApplicable if the proof for a law with these modes would take too long.
+    """Raise NotApplicable if the proof for a law with these modes isn't tried (`why_not_kernels`).
 
-    It is called before a search. It tests a law whose kernels are about as narrow as the budget
+    It is called before a search. It tests a law whose kernels are about as narrow as the budget's ε
     allows.
     """
     sigma = Fraction(narrowest_sigma(question.budget.epsilon))
@@ -59,10 +59,12 @@ def least_scale(
     """The smallest σ at which H is at most the budget's δ at all shifts up to 1.
 
     H is computed in floats, so nothing is proved. `law_with(σ)` is the law in units of σ; its H
-    decreases in σ. The search starts at a σ that is too small, and follows the highest peak of H to
-    the σ where it meets the budget's δ. If another peak is higher there, it follows that peak, and
-    so on. `guess` is the start if H at the longest shift is below δ for every σ. Raises Refused if
-    no σ is found.
+    decreases in σ.
+
+    The search starts at the σ where H at the longest shift equals δ. If H is larger at another
+    shift, it follows the highest peak of H to the σ where this peak equals δ. If another peak is
+    higher there, it follows that peak, and so on. If H at the longest shift is below δ for every σ,
+    the search starts at `guess`, or at a smaller σ if necessary. Raises Refused if no σ is found.
     """
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
@@ -100,7 +102,7 @@ def _widen_slightly(log_ratio: float) -> Fraction:
 
 
 def narrowest_sigma(epsilon: Fraction) -> float:
-    """The approximate smallest σ that meets the budget if the worst shift isn't the longest.
+    """The approximate smallest σ for this ε, if the worst shift isn't the longest.
 
     The formula is fitted by eye.
     """
@@ -136,7 +138,7 @@ class _Problem:
     def root_of_end(self) -> float | None:
         """The ln(1/σ) at which H at the longest shift equals δ.
 
-        None if H is at most δ even for kernels so narrow that they don't overlap.
+        None if this H is at most δ even for kernels so narrow that they don't overlap.
         """
 
         def over(log_ratio: float) -> float:
@@ -152,9 +154,7 @@ class _Problem:
         """The ln(1/σ) at which a peak of H falls to δ, or disappears, as σ grows.
 
         The peak is the highest of the `peaks` at ln(1/σ) = `start`, where H exceeds δ. The search
-        takes secants of √(H/δ) − 1, which is nearly linear. The reason is that a peak ends where an
-        island of {L > 0} ends, in the plane of outputs and shifts. L is the privacy loss minus ε.
-        The area of the island is quadratic in the distance of ln(1/σ) from where it ends.
+        takes secants of √(H/δ) − 1, which is close to linear in ln(1/σ).
         """
         here = _PeakPosition(
             at=start, share=peaks.worst / math.exp(start), excess=self.excess(peaks)
@@ -185,7 +185,7 @@ class _Problem:
         return here.at
 
     def excess(self, peaks: Peaks) -> float:
-        """The excess √(H/δ) − 1 of the highest peak, which is negative if it meets the budget."""
+        """The excess √(H/δ) − 1 of the highest peak, which is at most 0 if it meets the budget."""
         return math.expm1(self.over(peaks.log_delta) / 2)
 
     def _peak_near(self, share: float, log_ratio: float) -> _PeakPosition | None:
@@ -244,7 +244,7 @@ def gaussian_mixture_search(question: Question) -> GaussianMixture:
     where the outermost component has a weight of at most δ, since σ can't be small with fewer
     modes. From there K goes up and down while the loss falls, up to MOST_MODES. If more modes might
     help, `limit_of` reports that. Raises InvalidArgument for a fixed spacing, and NotApplicable if
-    the proof would take too long.
+    the proof isn't tried (`check_proof`).
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(
@@ -287,7 +287,7 @@ def _sufficient_modes(decay: Fraction | int, question: Question) -> int:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Mixtures:
-    """The search for the number of modes, with the laws fitted so far by their modes."""
+    """The search for the number of modes; `fitted` has the laws fitted so far, by their modes."""
 
     question: Question
     decay: Fraction | int
@@ -307,7 +307,7 @@ class _Mixtures:
     def modes(self) -> list[int]:
         """The numbers of modes to try, the best of which is the result of the search.
 
-        They are 0 and 1, and then they go up from a start, and down from it, while the loss falls.
+        They are 0, 1 and a start, and then numbers above and below the start while the loss falls.
         """
         start = _sufficient_modes(self.decay, self.question)
         candidates = [0, 1, start]
@@ -341,7 +341,7 @@ def quasi_gaussian_search(question: Question) -> QuasiGaussian:
 
     The question's `fixed` may set decay. The σ of Theorem 4.2 (Liu et al. 2026) is sufficient, but
     32 % larger at ε = 2, δ = 0.25 (experiments/liu2026/theorem.py). Raises InvalidArgument for a
-    fixed spacing, and NotApplicable if the proof would take too long.
+    fixed spacing, and NotApplicable if the proof isn't tried (`check_proof`).
     """
     if "spacing" in question.fixed:
         raise InvalidArgument(

@@ -80,7 +80,7 @@ class GaussianMixture(KernelNoise):
         scale: σ > 0, the standard deviation of each kernel.
         modes: K, 0 to 1,000; there are 2K + 1 kernels.
         spacing: Δ > 0, the distance of neighbouring kernels; usually the sensitivity.
-        decay: Each kernel has e^−decay times the weight of the one before it; usually ε.
+        decay: Each kernel has e^−decay times the weight of its neighbour towards 0; usually ε.
         dimension: 1.
 
     Raises:
@@ -201,8 +201,8 @@ class QuasiGaussian(KernelNoise):
     def variance(self) -> float:
         """The variance [σ² + 2w(Φ(Δ/σ)·(σ² + Δ²) + σΔ φ(Δ/σ))]/C.
 
-        w = e^(−decay) is the weight of an outer kernel, and C = 1 + 2wΦ(Δ/σ) the mass of all
-        kernels.
+        The inner kernel has the weight 1 and an outer kernel w = e^(−decay). C = 1 + 2wΦ(Δ/σ) is
+        the mass of all kernels.
         """
         sigma, spacing, t = float(self.scale), float(self.spacing), self._ratio
         edge = sigma * spacing * math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
@@ -213,8 +213,8 @@ class QuasiGaussian(KernelNoise):
     def mean_abs(self) -> float:
         """The mean E|X|, which is [√(2/π) σ (1 + w e^(−Δ²/2σ²)) + 2wΔΦ(Δ/σ)]/C.
 
-        w = e^(−decay) is the weight of an outer kernel, and C = 1 + 2wΦ(Δ/σ) the mass of all
-        kernels.
+        The inner kernel has the weight 1 and an outer kernel w = e^(−decay). C = 1 + 2wΦ(Δ/σ) is
+        the mass of all kernels.
         """
         w, t = self._weight, self._ratio
         inner = math.sqrt(2 / math.pi) * float(self.scale) * (1 + w * math.exp(-t * t / 2))

@@ -8,8 +8,8 @@ density f(y). An item is the interval of y between two points of the table.
 On an item f(y + φ) and f(y) are sums of Bernstein polynomials B_k with coefficients p_k and q_k. So
 the positive part of f(y + φ) − αf(y) is at most the sum of max(0, p_k − αq_k)B_k, and ∫B_k is a
 sixth of the item. Hence H(φ) at *every* ε is at most H of the atoms (p_k, q_k)/6 times the item's
-width. Their sums are computed once. The bound is tight: P and Q are the laws of the atoms after
-noise that is narrower than an item.
+width. The sums over the atoms are computed once, for all ε. The bound is nearly tight: P and Q are
+about the laws of the atoms after noise that is narrower than an item.
 
 Between two shifts H is bounded as in `proof.every_shift`, also at every ε at once. There f(y + φ) >
 αf(y) is possible only on the items with the largest losses. The supremum over the shifts is the
@@ -60,8 +60,8 @@ _FARTHEST = 1024  # largest distance from 0 to the outermost kernel, in σ
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """A law of losses on a lattice whose δ is at least the δ of `noise`, at every ε.
 
-    The losses are −size·step … size·step, and the bound holds for all shifts up to `shift`. Raises
-    NotApplicable if shifts or kernels are too far apart.
+    The finite losses are −size·step … size·step, and the bound holds for all shifts up to `shift`.
+    Raises NotApplicable if `shift` is too long, or the kernels extend too far.
     """
     epsilons = [step * i for i in range(size + 1)]
     with precision(BITS):
@@ -103,7 +103,7 @@ def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
 def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
     """All shifts of `noise` up to `shift`, with the tables of densities from which H is bounded.
 
-    Raises NotApplicable if shifts or kernels are too far apart.
+    Raises NotApplicable if `shift` is too long, or the kernels extend too far.
     """
     with precision(BITS):
         law = KernelLaw.of(noise)
@@ -116,9 +116,9 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
-    """A table of f that covers all outputs y with f(y + φ) > f(y), for shifts φ up to `longest`.
+    """A table of f for the outputs y with f(y + φ) > f(y), for shifts φ up to `longest`.
 
-    Outputs far left of the kernels are missing, where f is negligible. Right of the last kernel f
+    Outputs far left of the kernels are left out, where f is negligible. Right of the last kernel f
     decreases, so the table ends there, or `beyond` σ further right. Kernels are cut off so far from
     their centres that the rest is negligible.
     """
@@ -127,7 +127,7 @@ def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTabl
 
 
 def _left_out(table: DensityTable) -> float:
-    """An upper bound on the omitted parts of f, w·f′ and w²·f″, as the table cuts off kernels."""
+    """An upper bound on the parts of f, w·f′ and w²·f″ beyond the ends of kernels in `table`."""
     return math.exp(-((table.far - 1) ** 2) / 2)
 
 
@@ -173,7 +173,10 @@ class Shifts:
 
     @cached_property
     def _long_row(self) -> Row:
-        """The row of a longer table at shift 0, of which slices are the rows at multiples of w."""
+        """The row of a longer table at shift 0.
+
+        Slices of it are the rows of `_table` at multiples of w.
+        """
         return self._longer.row(Fraction(0))
 
     @cached_property
@@ -209,7 +212,7 @@ class Shifts:
 
     @cached_property
     def _first(self) -> list[ShiftLosses]:
-        """The losses at the shifts to evaluate first: multiples of w, and the longest shift."""
+        """The losses at the shifts to evaluate first: the multiples of w, and `longest`."""
         count = math.ceil(self.longest * _PER_SIGMA)
         shifts = [Fraction(i, _PER_SIGMA) for i in range(count)] + [self.longest]
         return [self.examine(shift) for shift in shifts]
@@ -243,7 +246,7 @@ class Shifts:
         return np.minimum(np.minimum.accumulate(bound), 1.0)  # δ falls in ε
 
     def largest_area(self, alphas: Floats) -> Fraction:
-        """The shift in `_first` with the largest sum of H over the ε = ln α with α in `alphas`."""
+        """The shift in `_first` with the largest sum of its bounds on H over all α in `alphas`."""
         return max(self._first, key=lambda look: float(look.above(alphas).sum())).shift
 
     def reach(self) -> Fraction | None:
@@ -314,9 +317,10 @@ class Shifts:
 
 
 def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
-    """Halve each item `times` times.
+    """Halve each item `times` times, and compute the Bernstein coefficients on the parts.
 
-    Returns the coefficients on the parts, shape (6, parts, items).
+    p and q are the coefficients of two densities on the items, shape (6, items). Both results have
+    the shape (6, parts, items).
     """
     both = np.stack([p, q], axis=1)[:, :, None]
     for _ in range(times):
@@ -327,7 +331,7 @@ def _halve_items(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
 def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
     """Lower bounds on the masses of parts of items under P at one shift, and upper bounds under Q.
 
-    Parts with the bound 0 under P are left out.
+    Parts whose bound under P isn't above 0 are left out.
     """
     table = _table(law, shift, beyond=14)
     row = table.row(shift)

@@ -55,7 +55,8 @@ def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entrop
     def middle_probability() -> list[arb]:
         """Enclose the probability 1/(1 + 2wΦ(t)) of the inner kernel; the second number is 1.
 
-        w = e^(−decay) is the weight of an outer kernel, and Φ(t) its mass on its own side of 0.
+        w = e^(−decay) is the weight of an outer kernel, and t = spacing/scale. Φ is the normal
+        distribution function, so Φ(t) is the outer kernel's mass on its own side of 0.
         """
         side = (ball(-t) / arb(2).sqrt()).erfc()  # 2Φ(t)
         return [1 / (1 + ball(-noise.decay).exp() * side), arb(1)]

@@ -8,7 +8,7 @@ With a decay of ε/k the losses of each release are about integer multiples of �
 steps. Losses of ε/k in all releases add up to just ε. With a faster decay kernels overlap more and
 the tails matter; in the limit there is one Gaussian. The best decay is searched in floats. The
 proved bound on δ then gives σ. δ decreases in σ, as a wider law is a narrower law plus an
-independent Gaussian (approximately, if folded).
+independent Gaussian (approximately, for quasi-Gaussian noise).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def several(task: SeveralReleases) -> KernelNoise:
 
 @lru_cache(maxsize=16)  # a comparison calls it first, to see if the proof is worth the time
 def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise:
-    """The law of least loss for several releases of all rows, at its approximate smallest σ."""
+    """The law of least `rank` for several releases of all rows, at its approximate smallest σ."""
     problem = _problem(family, question)
     return min(problem.candidates(), key=problem.rank)
 
@@ -95,7 +95,7 @@ def _problem(family: type[KernelNoise], question: Question) -> _KernelsProblem:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _KernelsProblem:
-    """The search for decay and modes, with the laws fitted so far by (decay, modes)."""
+    """The search for decay and modes; `fitted` has the laws fitted so far, by (decay, modes)."""
 
     family: type[KernelNoise]
     question: Question
@@ -292,6 +292,10 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
 
 
 def _tails(indices: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
-    """For each shift (a row), the sums of the `weights` at indices >= 1, >= 2, …."""
+    """For each shift (a row), the sums of the `weights` at lattice indices >= 1, >= 2, ….
+
+    `indices` are positions in the flat array of the `shape` (shifts, lattice indices), one for each
+    weight.
+    """
     sums = np.bincount(indices.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return sums[:, :0:-1].cumsum(axis=1)[:, ::-1]

@@ -59,8 +59,8 @@ class Program:
         """Return p_0 … p_N that minimise max D_k + price·E loss, within GAP·max D_k of the minimum.
 
         They are the point of the central path with this duality gap. `start` has positive masses of
-        any sum. They should not fall faster than the result, since a step of Newton's method at
-        most doubles a mass. Raises Refused if the method doesn't converge.
+        any sum. These should not fall faster than the result: a step of Newton's method only about
+        doubles a mass that is far too small. Raises Refused if the method doesn't converge.
         """
         prices = price * self.costs
         point, length = self._begin(start), 1.0
@@ -183,7 +183,8 @@ class Program:
     def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
         """Return the second derivative Σ_k λ_k D_k'' in the relative steps d_1, …, d_N.
 
-        Only the diagonal and the bands below it are returned, in an array of shape (m + 1, N).
+        `weights` are the sums p_i + p_{i−k} of `_Divergence`, and `multipliers` are the λ_k. Only
+        the diagonal and the bands below it are returned, in an array of shape (m + 1, N).
         """
         (index, other, row), n, m = self._pairs, self.reach, self.cells
         inner, strength = np.minimum(index, n), weights * multipliers[row]
@@ -339,11 +340,12 @@ _LARGEST_EPSILON = 10  # above it, one cell has nearly all of the probability
 
 
 def search(question: Question) -> Cactus:
-    """Return the cactus law that just meets the budget, on about 320 cells on each side of 0.
+    """Return the cactus law that just meets the budget.
 
-    The search is over the price μ, to 1e-6; each price corresponds to a bound on the expected
-    error. Raises NotApplicable if the range is too long for the lattice or ε is too large, Refused
-    if the search fails, and InvalidArgument for fixed parameters.
+    On each side of 0, the program has about 320 cells, or more for a long range, before the tail.
+    The search is over ln μ, to 1e-6; each price μ corresponds to a bound on the expected error.
+    Raises NotApplicable if the range is too long for the lattice or ε is too large, Refused if the
+    search fails, and InvalidArgument for fixed parameters.
     """
     if question.fixed:
         raise InvalidArgument(
@@ -361,7 +363,7 @@ def search(question: Question) -> Cactus:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Solution:
-    """A solved program: the masses, and the price μ at which its law meets δ."""
+    """A program solved at one price μ: its masses, and their law with whole-number masses."""
 
     program: Program
     log_price: float
@@ -410,7 +412,7 @@ def _refine(question: Question, rough: _Solution) -> _Solution:
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
     """A program whose range is `length` sensitivities, with about `count` cells in it.
 
-    The length of one sensitivity has at least one cell.
+    One sensitivity has at least one cell, so a longer range than `count` has more cells.
     """
     cells = max(1, math.floor(count / length))
     return Program(cells=cells, reach=math.ceil(length * cells), fall=fall / cells, power=power)
@@ -438,7 +440,7 @@ def _solve_for_delta(
 def _to_whole_numbers(program: Program, masses: Floats, delta: float) -> Lattice:
     """The law with whole-number masses: p_0 … p_N and the tail, times a power of 2, rounded down.
 
-    It ends before the first mass that becomes 0.
+    It ends before the first mass that becomes 0, or at MAX_POINTS.
     """
     bits = 40 + math.ceil(-math.log2(delta))  # masses below 2^-40 of δ are cut off
     tail = masses[-1] * np.exp(-program.fall * np.arange(1, MAX_POINTS - len(masses)))

@@ -82,7 +82,7 @@ class Lattice:
         return np.array([mass / self.total for mass in self.masses])
 
     def moment(self, power: int) -> float:
-        """The moment E|K/cells|^power."""
+        """The moment E|K/cells|^power, for a power > 0."""
         positions = np.arange(len(self.masses), dtype=float) / self.cells
         return 2 * float(self.probabilities @ positions**power)
 
@@ -94,7 +94,7 @@ class Lattice:
 
 @record()
 class LatticeNoise(Noise):
-    """Base of noise for one number on a lattice of step scale/cells.
+    """Base of noise for one number on a lattice of step scale/cells, or spread over its cells.
 
     The lattice point is K·scale/cells, with P(K = k) ∝ masses[|k|] for all integers k.
     """
@@ -124,7 +124,7 @@ class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] -
     norm: ClassVar[Norm] = "l2"
 
     def _steps(self) -> Steps:
-        """The steps with the edges 0, ½, 1½, … (divided by `cells`); weights are the masses."""
+        """The steps with the edges 0, ½, 1½, …, divided by `cells`; the weights are the masses."""
         masses, cells = self.lattice.masses, self.lattice.cells
         ends = (Fraction(2 * k + 1, 2 * cells) for k in range(len(masses)))
         return Steps(
@@ -151,7 +151,7 @@ class Cactus(LatticeStepNoise):
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
         cells: Number of lattice steps in the length `scale`, 1 to 50,000.
-        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive; at most 50,000.
+        masses: Weights of K = 0, ±1, …: up to 50,000 whole numbers >= 0, the first positive.
         dimension: 1.
 
     Raises:
@@ -184,7 +184,7 @@ class DiscreteStaircase(LatticeNoise):
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
         cells: Number of lattice steps in the length `scale`, 1 to 50,000.
-        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive; at most 50,000.
+        masses: Weights of K = 0, ±1, …: up to 50,000 whole numbers >= 0, the first positive.
         dimension: 1.
 
     Raises:
@@ -239,7 +239,7 @@ class Optimal(LatticeStepNoise):
     Args:
         scale: Length of `cells` lattice steps, > 0, in the query's unit.
         cells: Number of lattice steps in the length `scale`, 1 to 50,000.
-        masses: Weights of |K| = 0, 1, …, whole numbers, the first positive; at most 50,000.
+        masses: Weights of K = 0, ±1, …: up to 50,000 whole numbers >= 0, the first positive.
         dimension: 1.
 
     Raises:

@@ -1,14 +1,16 @@
 """Privacy losses of noise on a lattice with whole-number weights, put on a lattice of losses.
 
-The worst shift may vary with ε. Notation: p_k is the probability of the lattice point k, and q_k =
-p_(k−j) its probability after a shift by j cells. P and Q are the laws with these probabilities.
-H_j(ε) = Σ_k (p_k − α q_k)₊, with α = e^ε, is δ(ε) under this shift. A shift that is no multiple of
-a cell is a mixture of two such shifts (theory/noise.md §4). The supremum of H over all shifts is
-the profile of a pair that dominates the pairs of all shifts. So its chords may be composed
-(theory/accounting.md §1 E). The lower bound takes a single shift and merges its outputs.
+The worst shift may vary with ε.
 
-All numbers are floats. Each probability lies between two floats, `low` and `high`, and the sum of n
-positive floats has a relative error of at most n·2^-53.
+Notation: p_k is the probability of the lattice point k, and q_k = p_(k−j) its probability after a
+shift by j cells. P and Q are the laws with these probabilities. H_j(ε) = Σ_k (p_k − α q_k)₊, with α
+= e^ε, is δ(ε) under this shift. A shift that is no multiple of a cell is a mixture of two such
+shifts (theory/noise.md §4). The supremum of H over all shifts is the profile of a pair that
+dominates the pairs of all shifts. So its chords may be composed (theory/accounting.md §1 E). The
+lower bound takes a single shift and merges its outputs.
+
+Each probability lies between two floats, `low` and `high`. A sum of n positive floats has a
+relative error of at most n·2^-53.
 """
 
 from __future__ import annotations
@@ -66,8 +68,8 @@ def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> Lo
 def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Atoms whose δ is a lower bound on the noise's δ at one shift, for every ε.
 
-    The chosen shift has the largest area under δ(ε). The bound holds for any shift and for any
-    merging of outputs.
+    Of the `shifts`, the one with about the largest area under δ(ε) is chosen. The atoms are outputs
+    merged by their loss. Another shift, or another merging, would give a valid bound, too.
     """
     law = _law(noise)
     epsilons = [step * i for i in range(size + 1)]
@@ -84,10 +86,10 @@ def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> Lo
 
 @lru_cache(maxsize=64)
 def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
-    """The loss above which finite losses have negligible mass.
+    """A loss above which finite losses have negligible mass, for shifts up to `shift`.
 
-    Any value gives valid bounds. The search is precise, because the bounds are best if the largest
-    loss is a point of the lattice of losses.
+    The bounds of `upper` and `lower` hold for any value of it. The search is precise, because the
+    bounds are best if the largest loss is a point of the lattice of losses.
     """
     law, every = _law(noise), shifts(noise, shift)
     grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LONGEST_LOSS, _POINTS)])
@@ -128,9 +130,9 @@ def _single_shifts(cells: Iterable[int]) -> list[_Shift]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _FloatLaw:
-    """Bounds on the probabilities p_k, for all k from the least to the largest that is possible.
+    """Lower and upper bounds on the probabilities p_k, for |k| < n, the number of `masses`.
 
-    A bound is 0 only if p_k is 0.
+    An upper bound is 0 only if p_k is 0.
     """
 
     low: NDArray[np.float64]
@@ -157,9 +159,10 @@ def _law(noise: LatticeNoise) -> _FloatLaw:
 
 
 def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
-    """Upper bounds on the largest δ(ε) over the shifts `every`, for each ε >= 0 in `epsilons`.
+    """Upper bounds on the largest δ(ε) over the shifts `every`, for each ε in `epsilons`.
 
-    Raises NotApplicable if the lattice has too many points and shifts.
+    `epsilons` ascend, and none is below 0. Raises NotApplicable if the lattice has too many points
+    and shifts.
     """
     if len(law.low) * len(every) > 2e8:
         raise NotApplicable(family="composition", why="the lattice has too many shifts to compose")

@@ -31,8 +31,8 @@ from leastnoise.noise.question import Releases
 def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over shifts up to `shift`, for steps of equal width.
 
-    H is linear between lattice shifts (theory/noise.md §4), so that the supremum is at a lattice
-    shift or at the longest shift. The sign of a shift doesn't matter, by symmetry.
+    δ(ε) is linear in the shift between lattice shifts (theory/noise.md §4). So the supremum is at a
+    lattice shift or at the longest shift. The sign of a shift doesn't matter, by symmetry.
     """
     steps = shift / noise.scale * noise.lattice.cells
     whole = math.floor(steps)
@@ -77,8 +77,8 @@ _TOP_BITS = 30  # products of two such numbers, doubled, fit 64 bits
 class _LatticeLaw:
     """The weights a_k over all whole k, and e^ε, at the current precision.
 
-    For most k, a_k is below e^ε a_{k−j} and adds nothing. The leading bits of the weights identify
-    these k. The full whole numbers are used only for the other k.
+    For most k, a_k is below e^ε a_{k−j} and adds nothing to H(j). The leading bits of the weights
+    identify nearly all such k. The full whole numbers are used only for the other k.
     """
 
     def __init__(self, lattice: Lattice, epsilon: Fraction) -> None:

@@ -16,9 +16,9 @@ def cactus_several(task: SeveralReleases) -> Cactus:
     """The cactus law for several releases, each with a worst shift of 1.
 
     It has the masses of the law for one release at (ε', δ'), with δ' = δ/(2kq) for k samples at the
-    rate q. Here ε' is the ε at δ' of one release of the Gaussian noise for all releases. So the
-    density falls about as fast as this Gaussian. This law is scaled by the smallest factor at which
-    all releases are private. Raises the errors of `search`.
+    rate q. Here ε' is the ε at which one draw of Gaussian noise has δ', if its scale suits all
+    releases together. So the density falls about as fast as this Gaussian. This law is scaled by
+    the smallest factor at which all releases are private. Raises the errors of `search`.
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)

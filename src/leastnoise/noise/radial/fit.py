@@ -51,9 +51,10 @@ _LogDelta = Callable[..., float]
 def generalized_gamma_search(question: Question) -> GeneralizedGamma:
     """Find the generalized gamma law of least loss, at the smallest scale that meets the budget.
 
-    The question's `fixed` may set alpha or p or both. The scale includes a margin of less than 1e-5
-    for the proof. Raises NotApplicable for ε > 100, and for a δ so close to 1 that the margin would
-    be larger. Raises Refused if parameters in `fixed` need a scale that overflows a float.
+    The question's `fixed` may set alpha or p or both. A p that isn't fixed is between 0.3 and 8.
+    The scale includes a relative margin of less than 1e-5 for the proof. Raises NotApplicable for ε
+    > 100, and for a δ so close to 1 that the margin would be larger. Raises Refused if parameters
+    in `fixed` need a scale above e^500 sensitivities.
     """
     check_epsilon(question.budget)
     return _least(question.dimension, question.budget, question.loss, fixed_of(question))
@@ -120,7 +121,10 @@ class _RadialProblem:
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
-        """Approximate `log_shift` to about 1e-9, by secants that start with the last slope."""
+        """Approximate `log_shift` to about 1e-9.
+
+        Secants start with the last slope; if they fail, a search with a bracket takes over.
+        """
         last = self._guess(law)
         before = self._over(law, last, quick_log_delta)
         step = -before / self._last_slope
@@ -148,7 +152,7 @@ class _RadialProblem:
     def _log_delta(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 if the shift is above e^100 scales.
 
-        Raises Refused if the scale is too large for a float, as when nearly all mass is at 0.
+        Raises Refused if the shift is below e^-500 scales, as when nearly all mass is at 0.
         """
         if log_shift > _FARTHEST:
             return 0.0
@@ -167,7 +171,7 @@ class _RadialProblem:
         )
 
     def log_loss(self, shape: GammaShape) -> float:
-        """Return ln of the loss at the smallest scale, or +∞ if that scale overflows a float."""
+        """Return ln of the loss at the smallest scale, or +∞ if that scale isn't found."""
         law = self.law(shape)
         try:
             log_scale = -self.about_log_shift(law)
@@ -202,12 +206,12 @@ def find_best_shape(
 ) -> GammaShape:
     """Find the shape of least loss: first among a few p, then by the simplex method.
 
-    Parameters in `fixed` stay. The first shapes have α = d−1, and the classic p = 1 and p = 2 are
-    among their p. The simplex method varies ln p and (α+1)/d, which is at most 1. It stops when its
-    values of `log_loss` differ by at most `flat`. The best of the first shapes is returned unless
-    the simplex method lowers ln of the loss by more than `no_gain`. So negligible gains don't lead
-    to a p such as 1.00001, which is hard to prove. Beyond 2,000 dimensions only the classic members
-    are compared.
+    `log_loss` returns ln of the loss of a shape. Parameters in `fixed` stay. The first shapes have
+    α = d−1, and the classic p = 1 and p = 2 are among their p. The simplex method varies ln p and
+    (α+1)/d, which is at most 1. It stops when its values of `log_loss` differ by at most `flat`.
+    The best of the first shapes is returned unless the simplex method lowers ln of the loss by more
+    than `no_gain`. So negligible gains don't lead to a p such as 1.00001, which is hard to prove.
+    Beyond 2,000 dimensions only the classic members are compared.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -239,7 +243,7 @@ def find_best_shape(
 def _best_classic(
     dimension: int, log_loss: Callable[[GammaShape], float], fixed: Mapping[str, Fraction]
 ) -> GammaShape:
-    """The better classic shape: Gaussian (p = 2) or l2 (p = 1), unless `fixed` sets p."""
+    """The shape of less loss with p = 1 (l2) or p = 2 (Gaussian); parameters in `fixed` stay."""
     alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
     return min((GammaShape(alpha=alpha, p=p) for p in powers), key=log_loss)

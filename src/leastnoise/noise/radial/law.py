@@ -83,8 +83,8 @@ class GeneralizedGamma(Noise):
         scale: Unit of the radius, > 0, in the query's unit.
         alpha: Power of the radius in its density, −1 + 1e-6 <= alpha <= dimension − 1.
         p: Power of the radius in the exponent, 0.2 <= p <= 50.
-        dimension: Number of coordinates; at most 2,000 unless alpha = dimension − 1 and p is 1 or
-            2.
+        dimension: Number of coordinates, up to 1,000,000. Above 2,000, alpha must be
+            dimension − 1, and p must be 1 or 2.
 
     Raises:
         InvalidArgument: A parameter is out of its range, or the variance doesn't fit a float.

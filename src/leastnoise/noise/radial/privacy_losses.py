@@ -83,7 +83,7 @@ def sketch(
     """Approximate the law of the privacy loss under a shift of `shift` scales.
 
     `radii` and `cosines` are the numbers of grid points for the radius, and for the cosine of its
-    angle to the shift.
+    angle to the shift. In one dimension neither has an effect.
     """
     d, p, kappa = noise.dimension, float(noise.p), float(noise.kappa)
     on_a_line = d == 1
@@ -135,12 +135,12 @@ def loss_grid(noise: GeneralizedGamma, shift: float) -> tuple[tuple[float, float
     """Choose the values of ε at which δ(ε) is enclosed, for a shift of `shift` scales.
 
     They are losses z that ascend from 0, MOST_LOSSES + 1 in all. Returns pairs of z and the
-    approximate ln P(Z > z). For fewer losses, take every second or fourth pair.
+    approximate ln P(Z > z). For fewer losses, take every second, fourth or eighth pair.
 
     Chords between the losses add to the variance of the loss in proportion to the squares of their
     lengths. So half of the losses are spaced by a power of the density of Z. The density itself
     would be best for many releases; for few releases, or a small δ, larger losses count more. The
-    other half is spaced by the logarithm of the tail, in equal steps of its root where it is large.
+    other half is spaced evenly in `_stage` of −ln P(Z > z).
     """
     bounded = noise.kappa == 0 and noise.p <= 1
     losses, least = sketch(noise, shift), _LEAST_BELOW_TOP if bounded else _LEAST
@@ -293,9 +293,10 @@ class _Tails:
 def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
     """Return the law of scale 1, and the shift in scales, which determine the losses.
 
-    The shift is rounded up, except for classic members. This is valid because a longer shift is
-    worse at every ε. In a search for the smallest scale, the last two shifts mostly round to the
-    same number, so that they share cached quadratures.
+    The shift is rounded up, except for classic members. For upper bounds this is valid because a
+    longer shift is worse at every ε; for lower bounds see `_Widened`. In a search for the smallest
+    scale, the last two shifts mostly round to the same number, so that they share cached
+    quadratures.
     """
     law = GeneralizedGamma(scale=1, alpha=noise.alpha, p=noise.p, dimension=noise.dimension)
     scales = shift / noise.scale

@@ -45,7 +45,7 @@ _TINY = 1e-280
 def log_delta(
     *, dimension: int, alpha: float, kappa: float, p: float, shift: float, epsilon: float
 ) -> float:
-    """Return ln δ(ε) under a shift of `shift` scales; −inf if it is 0.
+    """Return ln δ(ε) under a shift of `shift` scales; −inf if δ(ε) is 0.
 
     `kappa` = dimension − 1 − `alpha` >= 0 is a separate argument, since it may be tiny.
     """

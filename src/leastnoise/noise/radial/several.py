@@ -111,8 +111,8 @@ class _Task:
 def _least(task: _Task) -> GeneralizedGamma:
     """The law of least loss among Gaussian noise, l2 noise and the best shape of a search.
 
-    If `fixed` sets both alpha and p, it is the law of this shape. Raises Refused if no law is
-    found.
+    The parameters in `fixed` stay. The shape of the search must have clearly less loss than the
+    others. Raises Refused if no law is found.
     """
     problem, given = _ScaleSearch(task), dict(task.fixed)
     if len(given) == 2:
@@ -159,7 +159,7 @@ class _ScaleSearch:
     def log_loss(self, shape: GammaShape) -> float:
         """Return ln of the loss at the approximate smallest scale, plus a small penalty for a pole.
 
-        It is +∞ if no scale is found, or if p is so near to 1 that a proof takes long.
+        It is +∞ if no scale is found, or if p is not 1, but so near to 1 that a proof takes long.
         """
         law = self._law(shape)
         if law.p != 1 and _NEARLY_L2[0] < law.p < _NEARLY_L2[1]:

@@ -33,10 +33,10 @@ _MOST_DIMENSIONS = 10  # largest dimension for several releases
 def search(question: Question) -> SphericalStaircase:
     """The spherical staircase of least expected error (`question.loss`), for a shift of 1.
 
-    It has the decay ε, the best gamma in (0, 1], and the smallest radius that meets the budget. The
-    question's `fixed` may set gamma. If it sets the radius or another decay, it must set both
-    radius and gamma, and the scale is the smallest that meets the budget. Raises NotApplicable for
-    more than 20,000 steps, InvalidArgument if a parameter is missing.
+    The law has the decay ε, the best gamma in (0, 1], and the smallest radius that meets the
+    budget. The question's `fixed` may set gamma. If `fixed` sets the radius or another decay, it
+    must set both radius and gamma; then the scale is the smallest that meets the budget. Raises
+    NotApplicable for more than 20,000 steps, InvalidArgument if the radius or gamma is missing.
     """
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
     decay = fixed.get("decay", question.budget.epsilon)
@@ -51,7 +51,7 @@ def _least(
 ) -> SphericalStaircase:
     """The spherical staircase with decay ε and the smallest radius that meets the budget.
 
-    Its gamma is the best, unless the argument `gamma` sets it.
+    Its gamma gives the least expected error, unless the argument `gamma` sets it.
     """
     decay = budget.epsilon
     problem = CutStaircase(
@@ -92,9 +92,9 @@ def several(task: SeveralReleases) -> SphericalStaircase:
     """The spherical staircase for several releases with ε > 0, each with a worst shift of 1.
 
     Its decay is ε', the ε of one release. Its steps are as wide as the shift, so losses are −ε', 0,
-    ε' and ∞. Their law follows from δ(0) and δ(ε'). So ε' is searched in floats, before a proof
-    decides. The question's `fixed` may set gamma. Raises NotApplicable in more than 10 dimensions
-    and for samples, InvalidArgument for other fixed parameters.
+    ε' and ∞, and their law follows from δ(0) and δ(ε'). The search for ε' takes these in floats; a
+    proof decides later. The question's `fixed` may set gamma. Raises NotApplicable in more than 10
+    dimensions and for samples, InvalidArgument for other fixed parameters.
     """
     question, budget = task.question, task.question.budget
     if question.sampling_rate != 1:

@@ -39,11 +39,11 @@ class OptimalRadial(RadialStepNoise):
 
     The density at x is proportional to weights[j] for edges[j−1] <= cells·‖x‖₂/scale < edges[j],
     where the edge before the first is 0. It is 0 beyond the last edge. For every shift, δ(ε) is a
-    finite sum of volumes of a ball outside another ball (theory/noise.md §1). `leastnoise.design`
-    finds these laws.
+    finite weighted sum; each term is the volume of a ball outside another (theory/noise.md §1).
+    `leastnoise.design` finds these laws.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         dimension: Number of coordinates, 2 to 20.
         cells: Number of units in one scale; edges are in these units.
         edges: Increasing integers >= 1, at most 10,000 of them.
@@ -108,12 +108,12 @@ class SphericalStaircase(RadialStepNoise):
 
     For an output x of length r = ‖x‖₂/scale, in scales, the density is proportional to
     e^(−decay·k(r)) if r <= radius, and 0 beyond. The step k(r) is 0 for r < gamma, and
-    ⌊r − gamma⌋ + 1 for larger r. With decay = ε the privacy loss under a shift of `scale` is ∞, ε,
-    0 or −ε, and δ(ε) is the mass that the shift moves beyond the radius. In one dimension it is
-    `truncated-staircase`.
+    ⌊r − gamma⌋ + 1 for larger r. With decay = ε the privacy loss under a shift of length `scale` is
+    ∞, ε, 0 or −ε, and δ(ε) is the mass that the shift moves beyond the radius. In one dimension it
+    is `truncated-staircase`.
 
     Args:
-        scale: Scale > 0; the sensitivity.
+        scale: Scale > 0; usually the sensitivity.
         dimension: Number of coordinates, 2 to 10,000.
         gamma: End of the first step, in scales; 0 < gamma <= 1.
         radius: End of the range, in scales.

@@ -13,9 +13,9 @@ from leastnoise.noise.common.profile import solve
 def quantile(noise: RadialStepNoise, outside: float) -> float:
     """Return the quantile of one coordinate's absolute value, in scales.
 
-    The coordinate exceeds it with probability `outside`. The probability of exceeding t scales is a
-    mean over the balls of the mixture. For a ball of radius e in d dimensions it is I_h((d + 1)/2,
-    ½), the regularised incomplete beta function, with h = 1 − t²/e².
+    The absolute value exceeds it with probability `outside`. The probability of exceeding t scales
+    is a mean over the balls of the mixture. For a ball of radius e >= t in d dimensions it is
+    I_h((d + 1)/2, ½), the regularised incomplete beta function, with h = 1 − t²/e².
     """
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 

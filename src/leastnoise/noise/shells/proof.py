@@ -22,14 +22,14 @@ from leastnoise.noise.shells.law import OptimalRadial
 
 
 def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε); NaN if the precision can't decide the order of two heights.
+    """Enclose the largest δ(ε) over shifts up to the length `shift`, for ε >= 0.
 
-    The density is spherical and never increases, so the longest shift is the worst
-    (theory/noise.md §1). By the layer-cake formula, δ is an integral over u > 0. Its integrand is
-    the volume of the set {f ≥ u} outside the set {c·f(·−v) ≥ u}. Both sets are balls with centres t
-    apart. Between two neighbours of the sorted heights h_j and c·h_k, the balls have the radii
-    edge_i and edge_k, where i <= k because c >= 1. Volumes are in units of the last ball.
-    Heights are weight·e^(−decay·level), without the factor that normalises f.
+    NaN if the precision can't decide the order of two heights. The density is spherical and never
+    increases, so the longest shift is the worst (theory/noise.md §1). By the layer-cake formula, δ
+    is an integral over u > 0. Its integrand is the volume of the set {f ≥ u} outside the set
+    {c·f(·−v) ≥ u}. Both sets are balls with centres t apart. Their radii edge_i and edge_k are
+    constant between two neighbours in the sorted list of all h_j and c·h_j. Since c >= 1, i <= k.
+    Volumes are in units of the last ball. Heights are without the factor that normalises f.
     """
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
     heights_of_f = _heights(steps, Fraction(0), shifted=False)
@@ -75,7 +75,7 @@ class _Height:
     def equals(self, other: _Height) -> bool:
         """True if both heights are the same number.
 
-        Comparing the fields decides it, because e to a rational power other than 0 is irrational.
+        Weights and exponents decide it, because e to a rational power other than 0 is irrational.
         """
         return (self.weight, self.exponent) == (other.weight, other.exponent)
 
@@ -99,7 +99,7 @@ def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list
 
 
 def _merge_heights(heights_of_f: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
-    """All heights in descending order; None if the precision can't decide it.
+    """The heights of both lists in descending order; None if the precision can't decide it.
 
     Of two equal heights the height of c·f(·−v) comes first. The last height is the last of f, since
     c·h_j >= h_j.
@@ -120,8 +120,8 @@ class _Balls:
     """Two balls of radii a = `inner` <= b = `outer`, whose centres are t = `shift` apart.
 
     The inner ball must not lie inside the outer ball. Unless the balls are disjoint, their spheres
-    meet in a plane. Its distance `before` = (a² − b² + t²)/(2t) from the inner ball's centre is at
-    most t/2, so the other centre lies behind it.
+    meet in a plane at the position `before` = (a² − b² + t²)/(2t). It is at most t/2, so the outer
+    ball's centre lies behind the plane.
     """
 
     inner: Fraction
@@ -131,7 +131,7 @@ class _Balls:
 
     @cached_property
     def before(self) -> Fraction:
-        """The position of the plane along the shift, from the inner ball's centre."""
+        """The plane's position on the line from the inner (0) to the outer centre (t)."""
         a, b, t = self.inner, self.outer, self.shift
         return (a * a - b * b + t * t) / (2 * t)
 
@@ -143,7 +143,8 @@ class _Balls:
     def most_outside(self) -> arb:
         """Enclose a simple upper bound on the share of the inner ball outside the outer ball.
 
-        A cap up to half a ball fits into a ball with the radius of its base.
+        It is 1 if `before` >= 0. Otherwise the part outside is in a cap of at most half the ball.
+        Such a cap fits into a ball with the radius of the cap's base.
         """
         if self.before >= 0:
             return arb(1)
@@ -153,7 +154,7 @@ class _Balls:
         """Enclose the share of the inner ball outside the outer ball.
 
         It is the part of the inner ball before the plane, minus the part of the outer ball before
-        it, in units of the inner ball's volume.
+        the plane, in units of the inner ball's volume.
         """
         a, b = self.inner, self.outer
         if a + b <= self.shift:

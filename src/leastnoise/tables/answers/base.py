@@ -56,26 +56,26 @@ JOIN = "+"
 
 @final
 class Topic(Enum):
-    """The subject of a sentence. Plan, report and command line each show some topics, in order."""
+    """The subject of a sentence. Plan, report and command line each show some of the topics."""
 
     DRAW = auto()
     """The queries that share a draw."""
     KEPT = auto()
     """The rounding of counts, and groups that are published only if their noisy counts are high."""
     NOISE = auto()
-    """The noise of a draw, compared with other noise."""
+    """The noise or the chances of a draw, compared with others."""
     DETAIL = auto()
     """Details that a plan shows beside the numbers of one part."""
     WISH = auto()
     """An accuracy that the spec asks for."""
     VALUES = auto()
-    """Quantiles: the meaning of their values and of their intervals."""
+    """Quantiles: the meaning of their values, of their intervals and of totals."""
     PARTS = auto()
     """Queries that count both persons and rows: each kind of count has noise of its own."""
     GROUPS = auto()
     """Groups that are not published, because of their noisy counts or by chance."""
     SELECTED = auto()
-    """The bias of published counts, if these counts decide which groups are published."""
+    """The bias that published counts have, or lack, because groups or cells were selected."""
     WHOLE = auto()
     """Counts that are made whole numbers."""
     CHECKED = auto()
@@ -85,14 +85,14 @@ class Topic(Enum):
 
 
 class Sentence(NamedTuple):
-    """A sentence for readers about a draw or a part, with its topic."""
+    """A text for readers about a draw or a part, with its topic: one sentence, or a few."""
 
     topic: Topic
     text: str
 
 
 def texts(sentences: Iterator[Sentence], *topics: Topic) -> list[str]:
-    """The texts of the sentences on these topics, in order, without duplicates."""
+    """The texts of the sentences on these topics, in the sentences' order, without duplicates."""
     return list(dict.fromkeys(text for topic, text in sentences if topic in topics))
 
 
@@ -114,9 +114,9 @@ class Listing:
 class Reads:
     """The layouts of the exact integers that one draw reads.
 
-    Noise is added to these integers, or to sums of them. For some answers, chance chooses groups or
-    quantiles by them. `cells` has the layouts of groups that the spec lists. `groups` has the
-    layouts of groups whose keys are read from the data.
+    Noise is added to these integers or to sums of them, or the probabilities of groups or quantiles
+    depend on them. `cells` has the layouts of groups that the spec lists. `groups` has the layouts
+    of groups whose keys are read from the data.
     """
 
     cells: tuple[Layout, ...] = ()
@@ -129,11 +129,11 @@ class Totals:
     """The exact integers that a `Reads` describes, as secret as the rows of the source.
 
     `cells` has an array for each layout in `Reads.cells`. `groups` has a list of rows for each
-    layout in `Reads.groups`: each row has a public cell, then the keys and the integers of a group.
-    For quantiles, a row has the keys of a group, a candidate's index, and the candidate's count;
-    candidates without rows of the source may be missing. `drawn` has the tables that earlier draws
-    of this release published, by the labels of their parts. `memory` holds the running sums of a
-    series with running totals; it is None for other releases.
+    layout in `Reads.groups`. Each row has the index of a cell by listed keys, then the unlisted
+    keys and the integers of a group. For quantiles, these integers are a candidate's index and the
+    candidate's count; candidates without rows of the source may be missing. `drawn` has the tables
+    that earlier draws of this release published, by the labels of their parts. `memory` holds the
+    running sums of a series with running totals; it is None for other releases.
     """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
@@ -143,7 +143,7 @@ class Totals:
 
 
 class Error(Protocol):
-    """The expected error of a published statistic."""
+    """The error of a published statistic, as a plan states it."""
 
     @property
     def statistic(self) -> str:
@@ -153,7 +153,7 @@ class Error(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePart(ABC):
-    """Columns of one published table that get noise from one draw: their plan, without data.
+    """The plan, without data, of the columns that one draw gives to a published table.
 
     `budget` is the part's share of the spec's budget. In a series, it is for all releases together.
     """
@@ -191,10 +191,7 @@ class TablePart(ABC):
 
     @property
     def all_errors(self) -> Sequence[Error]:
-        """The expected error of each published statistic; empty if the part states none.
-
-        An error stands for all cells of the table.
-        """
+        """The errors of the published statistics, each for all cells; empty if none is stated."""
         return ()
 
     @property
@@ -219,7 +216,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables that a plan shows, with all figures about the part."""
+        """Tables that a plan shows, with figures about the part."""
 
     @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -270,7 +267,7 @@ class TablePart(ABC):
 
     @abstractmethod
     def with_all_groups(self) -> TablePart:
-        """This part with all groups published: without the rules `min_count` and `top`."""
+        """This part without the rules `min_count` and `top`, by which groups are left out."""
 
     @abstractmethod
     def make_zeros(self) -> list[Table]:
@@ -336,7 +333,7 @@ class Answered(Protocol):
         ...
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected if the published tables of this draw contradict each other.
+        """Raise CertificateRejected if the published numbers of this draw contradict each other.
 
         `folder` has the tables as files of this `kind`, such as "csv". Each table was checked by
         itself before.
@@ -373,7 +370,7 @@ class AloneInDraw(TablePart):
 
     @abstractmethod
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise, and return the part's columns as the only table."""
+        """Draw noise, or choose by chance; return the part's columns as the only table."""
 
     def check(self, folder: Path, kind: str) -> None:
         """Accept the table, since the draw has no second table that it could contradict."""
@@ -384,10 +381,11 @@ class AloneInDraw(TablePart):
 class Offer:
     """Noise that was found and proved for one draw.
 
-    `index` is the index of the draw's first query. `claims` are its certificates. `split` is as in
-    `Answered`. `known` holds further certificates that the search proved at the same share of the
-    budget. `purely` finds purely private noise (δ = 0) for the draw; it is called if the plan with
-    `claims` can't be proved, and is None if there is no such noise to find.
+    Draws are sorted by `index`: the index of the draw's first query, or a larger number for
+    quantiles. `claims` are the draw's certificates with their names. `split` is as in `Answered`.
+    `known` holds further certificates that the search proved, and that needn't be proved again.
+    `purely` finds purely private noise (δ = 0) for the draw. It is called if the plan with `claims`
+    can't be proved, and is None if no such noise is searched.
     """
 
     index: int
@@ -470,7 +468,10 @@ class QueryKind(ABC):
     why_no_rho: ClassVar[str] = "its noise isn't Gaussian"
     """The reason why the noise has no exact ρ (zCDP), as the end of a sentence; "" if it has."""
     why_no_clipping: ClassVar[str] = ""
-    """The reason why rows lost to a query's limits can't be counted; "" if they can."""
+    """The reason why such a query can't have the key `clipping`; "" if it can.
+
+    `clipping` asks for counts of persons over a limit and of values outside bounds.
+    """
     why_no_sums: ClassVar[str] = ""
     """The reason why such a query can't ask for tables of sums; "" if another kind allows them."""
 

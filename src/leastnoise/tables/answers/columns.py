@@ -29,9 +29,10 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The columns of a table as floats; NaN for a field that is no number.
 
-    `kind` is the kind of the table's file. In JSON, null stands for ±∞ (see `values_as_read`). Null
-    is read as ±∞ only in the `_std`, `_low` and `_high` of a statistic without public bounds.
-    Anywhere else it becomes NaN, since no other number is infinite.
+    `parts` has the layouts of the table's numbers, with their errors. `kind` is the kind of the
+    table's file. In JSON, null stands for ±∞ (see `values_as_read`). Null is read as ±∞ only in the
+    `_std`, `_low` and `_high` of an unbounded quotient. Anywhere else it becomes NaN, since no
+    other number is infinite.
     """
     open_ends = {
         f"{asked.label}{suffix}": end
@@ -69,7 +70,10 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """The first fault of one part's columns, as the end of a sentence; None without a fault."""
+    """The first fault of one part's columns, as the end of a sentence; None without a fault.
+
+    `columns`, `numbers` and `kind` are as in `TablePart.find_wrong`.
+    """
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why
@@ -130,8 +134,8 @@ def wrong_number(
     """The label of a column that contradicts the noise or other columns; None without a fault.
 
     The noise and a published value determine the value's `_std`, `_low` and `_high`, or bounds on
-    them. Statistics that are computed from the same numbers bound each other, such as a mean and
-    its count.
+    them. Statistics of the same noisy numbers have to agree, such as a sum with the product of a
+    mean and its count.
     """
     values = {label: np.array(column, dtype=float) for label, column in columns.items()}
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))

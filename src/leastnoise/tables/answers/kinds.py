@@ -91,7 +91,8 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 def sum_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
     """Problems of the tables of sums for which a query asks.
 
-    The query's kind may exclude such tables, which is a problem, too.
+    The query's own kind may exclude such tables. Then its problems are yielded, too, and a table of
+    sums is itself a problem.
     """
     kind_of_query = kind_of(parsed)
     first = (kind_of_query,) if kind_of_query.why_no_sums else ()
@@ -103,13 +104,16 @@ def sum_problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def why_no_clipping(parsed: ParsedQuery) -> str:
-    """The reason why losses to this query's limits can't be reported; "" if they can."""
+    """The reason why a query's kind or its tables of sums exclude `clipping`; "" if they don't.
+
+    Other reasons may forbid `clipping`, too: see `parse.added_queries`.
+    """
     kinds = (*kinds_of_sums(parsed.query), kind_of(parsed))
     return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
 
 
 def why_no_rho(parsed: ParsedQuery) -> str:
-    """The reason why not all noise of a query is Gaussian, so that ρ isn't exact; else ""."""
+    """The reason why a query's noise has no exact ρ (zCDP), to end a sentence; "" if it has."""
     return _RANKS if parsed.quantiles else kind_of(parsed).why_no_rho
 
 
@@ -120,10 +124,10 @@ def file_names(parsed: ParsedQuery) -> list[str]:
 
 
 def lay_out_query(parsed: ParsedQuery) -> Parts:
-    """The layouts of each part of a query, one for each method that bounds what a unit can change.
+    """The alternative layouts of each part of a query, without its quantiles.
 
-    All layouts of a part have the same cells. A query that asks for quantiles only has no part
-    here: see `lay_out_ranks`. Raises LayoutError if a part has no layout.
+    The layouts of a part differ in how they bound a unit, but have the same cells. `lay_out_ranks`
+    lays out quantiles. Raises LayoutError if a part has no layout.
     """
     spec = parsed.spec
     by_row = spec.privacy.by_row

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_answers(layouts: SpecLayout) -> list[Answer]:
-    """The answers to all queries of a spec, in the order of their draws.
+    """The answers to all queries of a spec.
 
     Answers whose queries may share draws come first, then the other answers in the spec's order,
     and the answers to quantiles last.
@@ -45,7 +45,8 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """Match certificates to answers; yield the `Answered` of each draw, in the certificate's order.
 
     Raises CertificateRejected for a certificate that states something the spec does not imply. Each
-    query has to be in one draw, and queries have to be in the order of the spec.
+    query has to be in exactly one draw. Draws, and the queries in each draw, have to be in the
+    order of the spec, with all quantiles last.
     """
     answers = list_answers(layouts)
     by_label = {label: answer for answer in answers for label in answer.labels}

@@ -88,9 +88,9 @@ Numbers are clipped at 2^61 steps of the grid: on this grid at 2^39 rows, more t
 class NoisyPart(TablePart):
     """One part of a query: its layout, share of the budget, noise and expected error.
 
-    A query has one part, or two if it counts both persons and rows (see `Layout`). A query with
-    tables of sums has a part for each table. `baselines` are plain noise for comparison. `index` is
-    the part's index in its `answered` draw. Each kind of answer has a subclass.
+    Most queries have one part. A query of listed groups has two if it counts both persons and rows
+    (see `Layout`). A query with tables of sums has a part for each table. `baselines` are plain
+    noise for comparison. `index` is the part's index in its `answered` draw.
     """
 
     layout: Layout
@@ -193,7 +193,7 @@ class NoisyPart(TablePart):
 
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
-        """The expected error of each statistic; a mean has an error for each assumed group size.
+        """The expected errors of all statistics; a mean has one for each assumed group size.
 
         Cells may have different errors, as for running sums. Then the standard deviation is the
         root mean square over the cells, and the half-width is the largest.
@@ -211,9 +211,10 @@ class NoisyPart(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """The number of rows in a cell from which rounded values may matter: see `rounded_rows`.
+        """The number of rows in a cell from which on rounding may reach 1 % of a half-width.
 
-        None if no values are summed.
+        This is the rounding of values before they are summed: see `rounded_rows`. None if no values
+        are summed.
         """
         return rounded_rows(self.layout, self.noise_errors)
 
@@ -296,10 +297,10 @@ class NoisyPart(TablePart):
         return _words.count_noun(self.layout.cells, "cell")
 
     def _noise_in_words(self, person: str) -> str:
-        """The end of the title: parts that share the draw, the noise's name, and its advantages.
+        """The end of the title, with the name of the noise.
 
-        These are its shape, and the error that planning the queries together saves. Each is left
-        out if it doesn't apply.
+        If they apply, it also has the parts that share the draw, the shape of the noise, and the
+        error that planning the queries together saves.
         """
         geometry = self.certificate.geometry
         others = [label for label in self.group if label != self.label]
@@ -321,7 +322,7 @@ class NoisyPart(TablePart):
         return words
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups, parts, suppression, this kind of part, and wishes (`Wish`)."""
+        """All sentences about this part, such as its rounding, its groups, and its wishes."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.part:
@@ -370,11 +371,11 @@ class NoisyPart(TablePart):
         }
 
     def with_all_groups(self) -> NoisyPart:
-        """This part with all groups published: without the rules `min_count` and `top`."""
+        """This part without the rules `min_count` and `top`, by which groups are left out."""
         return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
-        """The columns that an empty source would give without noise: a 0 for each number."""
+        """The columns that an empty source would give without noise: all sums and counts are 0."""
         return [table_of(self.layout, np.zeros(self.layout.dimension), self.noise_errors)]
 
 
@@ -485,9 +486,9 @@ def half_width(error: ExpectedError) -> str:
 
 
 def bounds_of_error(spec: Spec, asked: AnyStatistic) -> str:
-    """A remark that a statistic's error is shown for the widest possible bounds; else "".
+    """The remark " (widest bounds)" if the release itself finds a statistic's bounds; else "".
 
-    The remark is needed if the release itself finds the bounds.
+    A plan then shows the error for the widest bounds that the release may find.
     """
     return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 
@@ -499,7 +500,7 @@ def _std(value: float | None) -> str:
 def _plain(error: ExpectedError) -> str:
     """The better plain noise as text: its name, and its std divided by the std of `error`.
 
-    "impossible" if the budget allows no plain noise.
+    "impossible" if the budget allows no plain noise, and "–" if the ratio is infinite.
     """
     known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
     possible = [(std, name) for name, std in known if std is not None]

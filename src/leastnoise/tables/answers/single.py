@@ -35,7 +35,7 @@ class OfOneQuery(ABC):
 
     @property
     def layout(self) -> Layout:
-        """The query's first layout. Its others bound a unit otherwise, or have other bits."""
+        """The first of the query's alternative layouts: see `DrawQuery.layouts`."""
         return self.query.layouts[0]
 
     @property

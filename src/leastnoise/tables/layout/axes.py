@@ -35,7 +35,7 @@ class Axis(ABC):
     With "", the bounding's phrase is used.
     """
     adds_cells: ClassVar[bool] = False
-    """True if each group is a sum of several cells."""
+    """True if each group is a sum of cells that the query names: see `NamedSums`."""
 
     @property
     @abstractmethod
@@ -45,11 +45,11 @@ class Axis(ABC):
     @property
     @abstractmethod
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that name the groups: a value for each group."""
+        """The columns of the result that name the groups, with a value for each listed group."""
 
     @property
     def summed_cells(self) -> int:
-        """Number of cells before summing; the same as `cells` unless groups are sums of cells."""
+        """The number of cells that named sums add up; for other axes the same as `cells`."""
         return self.cells
 
     @property
@@ -115,7 +115,7 @@ class Bins(Axis):
     def dropped(self) -> str:
         """A phrase for the values in no bin, such as "below 0 or missing".
 
-        It is "" if all are in a bin.
+        It is "" if every value is in a bin.
         """
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.15g}"] if math.isfinite(low) else []
@@ -182,7 +182,7 @@ class Unlisted(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The column of the result that names the groups, whose values aren't public."""
+        """The column of the result that names the groups, without values: they aren't public."""
         return {self.column: ()}
 
 

@@ -30,15 +30,19 @@ def center_sums(
 ) -> list[tuple[Component, ...]]:
     """Choose the components of each statistic, with sums centred where that needs less noise.
 
-    A row moves the count by 1. It moves the centred value by at most 1 in either direction, in
-    units of the radius of its bounds. So a row can reach every corner of the box that contains both
-    shifts. With a value counted from 0, a row reaches only two edges of that box, so that part of
-    it is wasted. For values in [0, B], a sum computed from the count and a centred sum has a std of
-    √2·B/ε. A sum from 0 has a std of 2·B/ε. A replaced row moves a centred value by up to 2. It
-    moves an uncentred value ≥ 0 by up to 1 only. So values that are never negative are then summed
-    from 0, unless a mean sums them centred anyway. With `min_count` or `top` no sum is centred,
-    because noise that chooses the published groups would bias it. Nor is a sum that a ratio uses, a
-    sum whose bounds a release finds, or a sum of a query whose limits are norms (`in_norm`).
+    A sum can be centred only if the query counts its rows, or all rows, anyway: the sum then
+    follows from the count and the sum of value − centre. A row moves the count by 1. It moves the
+    centred sum by at most 1 in either direction, in units of the radius of the bounds. So a row can
+    reach every corner of the box that contains both shifts. With a value counted from 0, a row
+    reaches only two edges of that box, so that part of it is wasted. For values in [0, B] and
+    k-norm noise on the box, a sum computed from the count and a centred sum has a std of √2·B/ε. A
+    sum from 0 has a std of 2·B/ε.
+
+    A replaced row moves a centred sum by up to 2, but a sum of values ≥ 0 by up to 1 only. So
+    values that are never negative are then summed from 0, unless a mean sums them centred anyway.
+    With `min_count` or `top` no sum is centred, because noise that chooses the published groups
+    would bias it. Nor is a sum that a ratio uses, a sum whose bounds a release finds, or a sum of a
+    query whose limits are norms (`in_norm`).
     """
     needs = [components for _, components in asked]
     summed = {statistic for components in needs for statistic in components}
@@ -70,7 +74,7 @@ def split_row_count(  # noqa: PLR0917 (one call)
     boundings: Sequence[Bounding],
     numbers: Numbers,
 ) -> list[tuple[Component, ...]] | None:
-    """Split the count of all rows into rows with and without a value; None if that can't help.
+    """Split the count of all rows into rows with and without a value; None if it isn't split.
 
     Let q numbers of a cell be about the values of one column: their count c, and their sums. Let m
     be the number of rows without a value, and w the root √q, rounded down to a multiple of 2^−8.
@@ -87,7 +91,8 @@ def split_row_count(  # noqa: PLR0917 (one call)
 
     The split isn't used where other bodies have less noise: for a replaced row, and for cells that
     a person can fill at the same time. Nor is it used with limits on norms, which are about the
-    count of all rows, nor with `min_count` or `top`, nor beside values of several columns.
+    count of all rows, nor with `min_count` or `top`. Nor is it used beside values of several
+    columns, or beside values that count as 0 if they are missing.
     """
     rows = Component(kind="count")
     others = {

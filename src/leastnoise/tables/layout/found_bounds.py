@@ -38,8 +38,8 @@ def columns_by_query(spec: Spec) -> dict[str, str]:
 def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
     """The bounds of a column; `chosen` has the quantile for each bound that isn't given.
 
-    If both quantiles are the same candidate, the upper bound is the next candidate. If that
-    candidate is the last, the lower bound is the candidate before it. So the bounds always differ.
+    If both quantiles are the same candidate, the upper bound is the next candidate. If there is no
+    next candidate, the lower bound is the candidate before. So the bounds always differ.
     """
     finds, values = column.finds, column.ends
     if finds is not None and finds.low is not None:
@@ -54,9 +54,9 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """The narrowest bounds that a release may find, and the bounds with the smallest sizes.
+    """The narrowest bounds that a release may find, and the bounds that are closest to 0.
 
-    Noise is scaled by the width of the bounds, or by the largest absolute value. So published
+    Noise is scaled by the width of the bounds, or by their largest absolute value. So published
     numbers are smallest for these two pairs, where floats might underflow.
     """
     finds, values = column.finds, column.ends
@@ -70,7 +70,7 @@ def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
 
 
 def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
-    """The spec with the found bounds of columns, `pairs`; None stands for bounds not yet found."""
+    """The spec in which columns have the found bounds `pairs`; None stands for bounds not found."""
     columns = dict(spec.columns)
     for name, pair in pairs.items():
         if (finds := columns[name].finds) is not None:
@@ -92,7 +92,7 @@ def has_open_bounds(spec: Spec, asked: AnyStatistic) -> bool:
 
 
 def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
-    """Yield sentences about the found bounds of the `used` columns, for plans and pages."""
+    """Yield sentences about the bounds that a release finds for the `used` columns."""
     for query, name in columns_by_query(spec).items():
         column, called = spec.columns[name], spec.labels.get(name, name)
         finds = column.finds
@@ -147,7 +147,10 @@ def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
 
 
 def to_record(spec: Spec) -> dict[str, Any]:
-    """The queries that find bounds, with the bounds known so far, as JSON values."""
+    """The columns whose bounds a release finds, as JSON values; {} without any.
+
+    Each column has the query that finds its bounds, the widest bounds, and the bounds found so far.
+    """
     records: dict[str, Any] = {}
     for query, name in columns_by_query(spec).items():
         column = spec.columns[name]

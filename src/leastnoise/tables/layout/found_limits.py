@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Finder:
-    """The limit called `name` that a release finds, for one `query`; for all queries if None."""
+    """The limit called `name` that a release finds for one `query`, or for all if that is None."""
 
     name: str
     finds: FindLimit
@@ -40,7 +40,7 @@ class Finder:
 
 
 def list_finders(spec: Spec) -> Iterator[tuple[str, Finder]]:
-    """Yield each limit that a release finds, as a pair of its key in the spec and its finder."""
+    """Yield the key of each limit that a release finds, and the limit as a `Finder`."""
     places: list[tuple[str, Query | None, Contribution | None]] = [
         ("contribution", None, spec.contribution)
     ]
@@ -107,16 +107,17 @@ def layout_of(layouts: SpecLayout, finder: Finder) -> Layout | None:
 
 
 def epsilon_of_choice(spec: Spec, finder: Finder) -> Fraction:
-    """The share of ε with which the limit is chosen."""
+    """The ε with which the limit is chosen: its share of the whole ε."""
     return spec.budget.epsilon * finder.finds.share
 
 
 def units_of_choice(spec: Spec, finder: Finder) -> int:
-    """The number of units by which the choice of a limit may be off, with probability 95 %.
+    """The number t of units by which the choice of a limit may be off, with probability 95 %.
 
-    With that probability the choice is as good as with at most this number of units more or fewer
-    above the limit. For m candidates the number is 2·ln(20m)/ε, rounded up, where ε is the share of
-    the choice. Source: theory/release.md §13.
+    The total error of a limit is its noise, and the rows or groups that it cuts off. With that
+    probability, the error of the chosen limit exceeds the error of another candidate by at most t
+    times the distance of the two limits. For m candidates t is 2·ln(20m)/ε, rounded up, where ε is
+    the ε of the choice. Source: theory/release.md §13.
     """
     epsilon = float(epsilon_of_choice(spec, finder))
     return math.ceil(2 * math.log(20 * len(finder.finds.candidates)) / epsilon)
@@ -147,7 +148,7 @@ def describe(spec: Spec) -> Iterator[str]:
 
 
 def to_record(spec: Spec) -> dict[str, Any]:
-    """The limit that a release finds, and its value if it is known, as JSON values."""
+    """The limit that a release finds, and its value if it is known, as JSON values; else {}."""
     if (finder := finder_of(spec)) is None:
         return {}
     finds = finder.finds

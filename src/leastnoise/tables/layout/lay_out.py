@@ -53,12 +53,12 @@ def lay_out_tree(
     choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
     whole: bool = False,
 ) -> Parts:
-    """Lay out the cells of a query that publishes a tree of sums: one part, with one layout.
+    """Lay out the cells of a query that publishes sums of its cells: one part, with one layout.
 
-    The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
-    the bounding, or the reason why no bounding fits. With `whole` the rows of a person over a limit
-    count as whole rows, rounded towards 0 in each cell. So noise in whole numbers hides them.
-    Raises LayoutError without a bounding, or if sums can't be exact.
+    Examples are running sums, sums by levels of keys, and named sums. `asked` has one statistic.
+    `choose` returns the bounding, or the reason why no bounding fits. With `whole` a person over a
+    limit counts as a whole number of rows in each cell, rounded towards 0. So noise in whole
+    numbers hides the person. Raises LayoutError without a bounding, or if sums can't be exact.
     """
     ((position, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (position,), [needs], needs, part="")
@@ -171,16 +171,17 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
 
 
 def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
-    """List the boundings of a person in counts of persons, rows and values that are left out.
+    """List the boundings of a person in counts of persons, or of values outside bounds.
 
-    Limits leave out rows, and bounds clamp values. Each count is of all groups together. Let n be
-    the number of a person's rows in any group, and n_c the number of their values of column c. R is
-    the most rows that the limits leave a person in all groups, and q the number of columns.
+    Each count is of all groups together. Persons are counted if they are over a limit, or have a
+    row in no group. A person's own rows alone decide that. So the count of such persons is 0 or 1
+    less without the person.
 
-    A person's own rows alone decide if the person is over a limit. So the count of such persons is
-    0 or 1 less without the person. A row has at most one value of each column, so before bounding a
-    person adds n_c <= n to the c-th count. If the largest n_c is over R (or Σ n_c² over l2²), all
-    n_c are shrunk by the same factor. So a person moves the counts within [0, R]^q, all in the same
+    For values, let n be the number of a person's rows in all groups. n_c is the number of their
+    values of column c outside its bounds. R is the most rows that the limits leave a person, and q
+    the number of columns. A row has at most one value of each column, so before bounding a person
+    adds n_c <= n to the c-th count. If the largest n_c is over R (or Σ n_c² over l2²), all n_c are
+    shrunk by the same factor. So a person moves the counts within [0, R]^q, all in the same
     direction, or within the ball. No person within the limits is changed.
     """
     if shape.numbers.persons:
@@ -223,11 +224,11 @@ def find_bits(shape: Layout, bounding: Bounding) -> int:
 
     A person has an integer in each coordinate. A limit is on the sum of the squares of these
     integers (a ball), or on the sum, over cells, of the largest integer in the cell. With these
-    bits, both sums are below 2^53 even for a person over the limit, since coordinates are clamped
+    bits, the sum is below 2^53 even for a person over the limit, since coordinates are clamped
     first. Below 2^53 float64 adds whole numbers without rounding. Totals of 2^34 persons stay below
-    2^63. The result is 0 for a person who counts 1 in each of a few cells, and 28 if a row is a
-    unit. Raises LayoutError if 8 bits are too many, or if limits are so small that all values would
-    round to 0.
+    2^63. The result is 0 for a unit that counts 1 in each of a few cells, else 28 if a row is a
+    unit. Raises LayoutError if 8 bits are too many, or if limits are so small that a person's
+    largest integer is below 2^8.
     """
     if isinstance(bounding, OnceInCells):
         return 0

@@ -69,16 +69,17 @@ class Layout(TableShape):
     The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
     for I·2^(−bits). `uses` has, for each statistic, the positions of its components. For a mean
     these are the value and then the count that divides it; for a variance the square is between
-    these two. With `by_row` a unit is a row, and nothing needs bounding, since every row is within
-    `bounding`.
+    these two. With `by_row` a unit is a row, which is within `bounding` by itself, except in a
+    query with `conditions`.
 
     With `unlisted` columns the number of groups isn't public. Then the layout is the shape of one
     group's row, even if there are public keys, too. The number at position `counted` decides on the
     group's publication. With `accurate`, noise is chosen for small errors rather than for
     publishing small groups.
 
-    `margins` lists the published tables of sums of cells, each as a bit mask of the axes. Noise is
-    added to sums of the `measured` components, from which all other sums follow: see
+    `margins` lists the published tables of sums of cells by number. It is a bit mask of the axes
+    or, for keys with levels beside other columns, a number as in `workloads.nested`. Noise is added
+    to sums of the `measured` components, from which all other sums follow: see
     `answers.sums.margins`. With `projected`, all numbers of tables that add up are fitted together,
     whole and never below 0: see `answers.sums.publish_sums`. With `largest`, noise is chosen to
     make the largest of the standard deviations small.
@@ -138,7 +139,10 @@ class Layout(TableShape):
 
     @property
     def leaves_out(self) -> bool:
-        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
+        """True if a unit may count in several cells, and bounding may drop it from others.
+
+        That biases the numbers, so a plan warns of it.
+        """
         most = self.bounding.most_groups
         if most is None or most == 1 or self._all_count:
             return False
@@ -235,7 +239,7 @@ class Layout(TableShape):
     def bodies(self) -> tuple[Body, ...]:
         """Alternative bodies; each of them contains every shift by one unit.
 
-        The sets in `additions` are smaller, because they use the signs of shifts.
+        Unlike `additions`, they don't use the signs of shifts. Empty if none is known.
         """
         return self._shifts.bodies(self.numbers)
 

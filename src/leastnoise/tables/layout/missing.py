@@ -28,9 +28,9 @@ _KINDS = {"count_outside": "count outside the bounds"}
 
 
 def describe(spec: Spec, query: Query, statistics: Sequence[AnyStatistic]) -> tuple[str, ...]:
-    """Sentences about missing values in each column that a query uses, from the spec alone.
+    """Sentences about missing values in a query's statistics, groups and conditions.
 
-    Values in no bin have other sentences, from `Bins.dropped`.
+    They follow from the spec alone. `Bins.dropped` describes the values in no bin.
     """
     sentences = [_of_ratio(spec, asked) for asked in statistics if isinstance(asked, Ratio)]
     for name, used in _by_column(spec, statistics).items():
@@ -75,7 +75,7 @@ def _by_column(spec: Spec, statistics: Sequence[AnyStatistic]) -> dict[str, list
 
 
 def _of_ratio(spec: Spec, ratio: Ratio) -> str:
-    """A sentence about the rows that a ratio uses; "" if every row has the values that it needs."""
+    """A sentence about the rows that a ratio uses; "" if it leaves out no missing value."""
     label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
     names = [spec.labels.get(name, name) for name in needed]
     if names:
@@ -144,7 +144,7 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
 
 
 def _middle(column: Column, query: Query, middle: Fraction) -> str:
-    """A phrase for the middle of a column's bounds, or of the widest bounds that may be found.
+    """A phrase for `middle`, the middle of a column's bounds, perhaps of bounds not yet found.
 
     As the spec promises that no value is missing, this number stands for a value that is missing
     anyway.

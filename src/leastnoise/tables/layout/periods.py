@@ -1,4 +1,4 @@
-"""The releases of a series with one draw of noise, of which each release publishes a part."""
+"""The releases of a series with running totals, whose noise is drawn from a tree."""
 
 from __future__ import annotations
 

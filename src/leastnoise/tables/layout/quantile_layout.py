@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class QuantileLayout(TableShape):
     """The layout of the quantiles of one column in a query.
 
-    Rows are counted in a `histogram` by the query's `axes` and the candidates. A plan shows errors
-    in ranks as shares of a group's rows, for groups of as many rows as each item of `sizes`. The
-    total of a tree of the histogram's counts may decide which groups are published. Then `count` is
-    the layout of the table's column with that total. `share` is the share of the query's budget
-    that the spec gives to the quantiles of all columns. If it is None, the share is proportional to
-    their number.
+    Rows are counted in a `histogram` by the query's `axes` and the candidates. `sizes` are numbers
+    of rows in a group: for each of them, a plan shows the errors in ranks as shares of these rows.
+    The total of a tree of the histogram's counts may decide which groups are published. Then
+    `count` is the layout of the table's column with that total. `share` is the share of the query's
+    budget that the spec gives to the quantiles of all columns. If it is None, the share is
+    proportional to the number of quantiles.
     """
 
     statistics: tuple[Quantile, ...]
@@ -48,7 +48,7 @@ class QuantileLayout(TableShape):
 
     @property
     def published(self) -> list[int] | list[float]:
-        """The candidates as they are published: ints if all are whole, else floats."""
+        """The candidates as they are published: ints if all are whole and < 2^53, else floats."""
         values = self.candidates.values
         whole = all(value.denominator == 1 and abs(value) < 2**53 for value in values)
         return list(map(int, values)) if whole else list(map(float, values))

@@ -27,8 +27,8 @@ class TableShape(ABC):
 
     `min_count` and `top` choose the groups that are published, by the count with the label
     `decides`: see `results`. `selected` is the number of groups that are chosen before their counts
-    get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts rows
-    or values beyond limits and bounds. Counts below `suppressed_below` are suppressed, and further
+    get noise: see `answers.selection`. `clipped` has a sentence for each statistic that counts what
+    limits, bounds or groups leave out. Counts below `suppressed_below` are suppressed, and further
     counts so that sums don't reveal them: see `answers.sums.publish_suppressed`. For running
     totals, `since` is the number of the first release that they include.
     """
@@ -59,7 +59,7 @@ class TableShape(ABC):
 
     @property
     def adds_cells(self) -> bool:
-        """True if the rows of the table are sums of several cells."""
+        """True if the rows of the table are sums of cells that the query names."""
         return any(axis.adds_cells for axis in self.axes)
 
     @property
@@ -99,5 +99,5 @@ class TableShape(ABC):
 
     @property
     def leaves_out(self) -> bool:
-        """True if bounding may drop a unit from some of its cells, which biases the numbers."""
+        """True if a plan warns that bounding may drop a unit from some of its cells."""
         return False

@@ -97,7 +97,8 @@ class Baselines:
 def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int) -> Noise | None:
     """Laplace noise for an l1 norm under the budget of all releases; None if no scale is possible.
 
-    With a single release, the scale depends on ε alone; with several, on their composition.
+    With a single release or δ = 0, the scale depends on ε alone, otherwise on the composition of
+    all releases.
     """
     if not budget.epsilon:
         return None

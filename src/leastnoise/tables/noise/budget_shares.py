@@ -35,7 +35,7 @@ class DrawQuery:
     """A query, or a part of a query, that needs noise.
 
     `share` is its share of ε, and `of_delta` its share of δ. `layouts` has one layout for each way
-    to bound a unit. `index` is its position among these queries of the release.
+    to bound a unit. `index` is its position in the result of `list_draw_queries`.
     """
 
     index: int
@@ -70,7 +70,7 @@ class DrawQuery:
 
     @cached_property
     def shaped(self) -> tuple[Body, Layout] | None:
-        """The body with the least second moment, and its layout; None without a body."""
+        """The body of shifts with the least second moment, and its layout; None without a body."""
         pairs = [(body, layout) for layout in self.layouts for body in layout.bodies]
         return min(pairs, key=lambda pair: pair[0].second_moment, default=None)
 

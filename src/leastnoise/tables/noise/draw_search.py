@@ -185,7 +185,7 @@ def _mean_log(variances: Sequence[float]) -> float:
 
 @final
 class _Search:
-    """The offers of noise that were found so far. Draws with the same question are searched once.
+    """The offers of noise that were found so far, by question, so that no search is repeated.
 
     If `families` isn't None, only these families are searched.
     """
@@ -252,10 +252,9 @@ def _choose_noise(
 ) -> tuple[Chosen, Sequence[Noise | None]]:
     """Choose the noise of each draw; return it with the noise before joint scaling.
 
-    If no draw is scaled jointly, each noise before scaling is None. Two kinds of noise take seconds
-    to search: spherical noise with more than one parameter, and noise for one number in each of
-    several cells that a unit moves. They are left out at first, and searched only if they might
-    have less variance than all known offers.
+    If no draw is scaled jointly, each noise before scaling is None. Some noise takes seconds to
+    search: the families of `list_later`, and noise that is drawn for each cell separately. It is
+    left out at first, and searched only if it might have less variance than all known offers.
     """
     joint = None
     if len(draws) > 1 and budget.delta:

@@ -60,11 +60,12 @@ def noise_errors(
 
 
 def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
-    """The number of rows in a cell from which on rounding may reach 1 % of a half-width.
+    """The number of rows in a cell from which on rounding may reach 1 % of the noise.
 
-    Each value is rounded to a multiple of 2^(−bits) of the largest value. In the worst case, all
-    rows are rounded by the most in the same direction. The result is rounded down to two digits, so
-    that it doesn't depend on a machine's floats. None if no values are summed.
+    The noise is measured by the smallest 95 % half-width of a sum of values. Each value is rounded
+    to a multiple of 2^(−bits) of the largest value. In the worst case, all rows are rounded by the
+    most in the same direction. The result is rounded down to two digits, so that it doesn't depend
+    on a machine's floats. None if no values are summed.
     """
     pairs = zip(layout.components, noise, strict=True)
     widths = [error.half95 for component, error in pairs if component.of_values]
@@ -89,9 +90,10 @@ def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[
 class ExpectedError:
     """The error of one published statistic in a cell, in the statistic's units.
 
-    For a mean it is a bound if the noisy count of a group is `rows`. A half-width is infinite if
-    noise may make the denominator of a ratio 0. The last two are the std with plain Laplace and
-    with plain Gaussian noise; None if that noise isn't applicable.
+    If the error depends on the size of a group, as for a mean, it is a bound for a group of `rows`
+    values; otherwise `rows` is None. A half-width is infinite if noise may make the denominator of
+    a ratio 0. The last two fields are the std with plain Laplace and with plain Gaussian noise;
+    None if that noise isn't applicable.
     """
 
     statistic: str
@@ -246,7 +248,7 @@ class Wish:
 
 
 def wished_statistic(layout: Layout) -> str | None:
-    """The label of the statistic that a query's `accuracy` is about; None if it is about all."""
+    """The label of the only statistic that a query's `accuracy` is about; None without one."""
     accuracy = layout.accuracy
     if accuracy is None or accuracy.statistic is None:
         return None

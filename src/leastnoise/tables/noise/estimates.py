@@ -102,7 +102,7 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
     """Estimate ln of the variance of each query's numbers, for two-sided noise with the best core.
 
     An added unit raises the numbers of query i within the cube or simplex `parts[i]`. All queries
-    together have at most MOST_ADDED numbers.
+    together must have at most MOST_ADDED numbers.
     """
     shapes = [(counts.queries, counts.most, float(counts.bound)) for counts in parts]
     squares = _scaled_variances(tuple(sorted(shapes)), epsilon if epsilon > _STEPPED else 0.0)
@@ -112,6 +112,8 @@ def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
 @lru_cache(maxsize=1024)
 def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
     """By shape: the variance of a number times ε², for two-sided noise with the best core.
+
+    With `epsilon` = 0 it is the limit for small ε.
 
     Notation: t of all D coordinates are above 0, and s of the q numbers of one shape; b is the
     bound of the shape. κ(s) is the mean square of a coordinate of a uniform point in a cube or a
@@ -148,8 +150,8 @@ def _convolve(factors: Sequence[Floats]) -> Floats:
 def _volumes(queries: int, most: int) -> Floats:
     """For s = 0 … q: the volume of points with s of q numbers above 0, and the others below.
 
-    It is the sum over all choices of the s numbers. The positive numbers are in a cube or a
-    simplex, and so are the negative ones.
+    It is the sum over all choices of the s numbers. The positive numbers are in a cube or a simplex
+    of side 1, and so are the negative ones.
     """
     power = 2 if most < queries else 1
     return np.array(
@@ -165,8 +167,8 @@ def _moments(d: int, epsilon: float) -> Floats:
     """The scaled moments E (Aε/D)^j, for j = 0 … D + 2 and cores of the sizes `_RATIOS`·D/ε.
 
     A row of the result has one j, and a column one core. A is the size of the core plus a geometric
-    number of steps. With `epsilon` = 0, A is the size plus an exponential number with rate ε: the
-    limit for small ε, where steps don't matter.
+    number of steps. With `epsilon` = 0 the moments are their limits for small ε, where steps don't
+    matter: Aε/D is the ratio plus an exponential number of mean 1/D.
     """
     if not epsilon:
         powers = accumulate(

@@ -39,7 +39,7 @@ Offers = tuple[Mechanism, ...]
 
 
 def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] | None:
-    """Scale noise down as far as all draws together still meet `budget`.
+    """Scale the noise of all draws down, as far as the draws together still meet `budget`.
 
     Two strategies are tried. The first scales the best scalable offer of each draw by a common
     factor; it is left out for fewer than 8 draws of which none is spherical. The second takes
@@ -48,7 +48,7 @@ def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Cho
 
     Returns the scaled mechanisms, and the same mechanisms before scaling. None if no strategy is
     proved and gives every draw a smaller mean square error than its best offer. Also None if δ = 0,
-    for fewer than two draws, or if a draw has no offer.
+    for fewer than two draws, or if a draw has no offer or a best offer without error.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
@@ -99,7 +99,7 @@ def _ratios(
     Let u_i = (l2 sensitivity)²/σ_i² for draw i with standard deviation σ_i, divided by the same
     fraction for a single draw that spends the whole budget. The u_i have to add up to 1. Each has
     to exceed the value at which its draw has the error of its best offer. So a solution exists if
-    these values add up to less than 1.
+    these values add up to less than 1. If their sum is almost 1, all factors are 1.
     """
     whole = float(find_gaussian(budget).scale)
     parts = np.array(

@@ -76,8 +76,9 @@ def partition(
     `logs` has, for each query, the mean of ln(variance) over its numbers, in a separate draw at its
     share of `budget`. Of the groups within the lists of `_split_kinds`, the result is the partition
     with the least Σ share·ln(variance) in which no query gets more noise than in a separate draw.
-    Queries stay separate if Gaussian noise in all of them gives a smaller sum. In a series,
-    `budget` is for all `releases`, and noise of a body gets an equal part for each.
+    Queries stay separate if Gaussian noise in all of them gives a smaller sum, or if one release
+    has ε = 0 or ε above MOST_EPSILON. In a series, `budget` is for all `releases`, and noise of a
+    body gets an equal part for each.
     """
     alone = [DrawGroup(members=(query.index,)) for query in queries]
     release_budget = _part_of(budget, Fraction(1, releases))
@@ -166,9 +167,10 @@ def _best_groups(
     logs: Sequence[float],
     budget: Budget,
 ) -> tuple[list[DrawGroup], float]:
-    """The best groups of two or more queries, and their total gain in Σ share·ln(variance).
+    """The best groups of two or more queries, and their total gain over separate draws.
 
-    The search is dynamic programming over subsets, because the gains of groups are independent.
+    The gain of a group is the decrease of Σ share·ln(variance). The search is dynamic programming
+    over subsets, because the gains of groups are independent.
     """
     size = len(queries)
     gains = dict[int, tuple[float, DrawGroup]]()
@@ -259,7 +261,7 @@ def _cost_of_additions(
     """The result of `_find_joint` for counts that a unit raises together.
 
     None for other queries, for too many numbers, if sums have different scales, or if a query would
-    have more noise than separately. Options are tried for one query after another.
+    have more noise than separately. The sets in `additions` are tried for one query after another.
     """
     part, limits = _share_of(queries, budget), np.array(alone) - _ROOM
     if part is None or any(not query.additions for query in queries):
@@ -346,7 +348,7 @@ def _round_up(radius: float) -> Fraction:
 def _gaussian_gain(
     queries: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int
 ) -> float | None:
-    """The gain in Σ share·ln(variance) of Gaussian noise in all queries.
+    """The gain in Σ share·ln(variance) of Gaussian noise in all queries over separate draws.
 
     None if δ = 0, or if a query would have more noise than in its separate draw.
     """

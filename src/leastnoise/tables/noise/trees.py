@@ -48,9 +48,10 @@ def prove_tree(
 def find_tree(
     trees: Trees, budget: Budget, releases: int, read: Callable[[Certificate], object]
 ) -> Certificate:
-    """Find the best noise on one of these trees whose certificate is proved and readable by `read`.
+    """Find the best noise on one of these trees that can be proved, and return its certificate.
 
-    Raises Refused if no tree has such a certificate, and CertificateRejected if `read` raises it.
+    `read` is called with the certificate. A tree for which it raises Refused or InvalidArgument is
+    passed over. Raises Refused if no tree is left, and CertificateRejected if `read` raises it.
     """
     refusal: Refused | InvalidArgument
     try:

@@ -49,7 +49,7 @@ def asking_problems(spec: Spec, queries: Sequence[ParsedQuery]) -> Iterator[Prob
 
 
 def _why_no_clipping(parsed: ParsedQuery) -> str:
-    """The reason why `clipping` can't be counted for this query; "" if it can."""
+    """The reason why this query can't have the key `clipping`; else ""."""
     if parsed.query.conditions:
         return "Not allowed beside conditions."
     if why := kinds.why_no_clipping(parsed):
@@ -62,7 +62,7 @@ def _why_no_clipping(parsed: ParsedQuery) -> str:
 
 
 def _why_no_rest(spec: Spec, query: Query) -> str:
-    """The reason why the rows in no group of this query can't be counted; "" if they can."""
+    """The reason why the rows in no group of this query can't be counted; else ""."""
     groups = spec.groupings(query)
     if query.conditions:
         return "Not allowed beside conditions."
@@ -74,7 +74,7 @@ def _why_no_rest(spec: Spec, query: Query) -> str:
 
 
 def problems(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield the problems of a query that counts clipped persons, or rows in no group."""
+    """Yield the problems of a query that counts what limits, bounds or groups leave out."""
     query, statistics = parsed.query, parsed.statistics
     if any(statistic.of_all_groups for statistic in statistics):
         if not all(statistic.of_all_groups for statistic in statistics):
@@ -143,7 +143,7 @@ def _with_counts(spec: Spec, queries: Sequence[ParsedQuery]) -> tuple[Spec, dict
 
 
 def _count_losses(parsed: ParsedQuery) -> tuple[str, ...]:
-    """The statistics that count a query's rows and values that limits and bounds take away."""
+    """The statistics that count persons over a query's limits, and values outside bounds."""
     parts = [part for statistic in parsed.statistics for part in statistic.parts if part.of_values]
     bounded = dict.fromkeys(part.column for part in parts if not part.of_all_groups)
     over = (CountOverLimits.kind,) if parsed.spec.limits(parsed.query).counted else ()

@@ -68,9 +68,9 @@ _DEEPEST_KEY = 100  # dots and brackets in a key, including the dots in names of
 def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Problem]:
     """Check a spec as it is `written`, with the queries that its keys add.
 
-    Returns the whole spec with the layouts of its queries, or all its problems. The values of keys
-    in `unread` couldn't be read, and were replaced by None or a default. Problems that may be due
-    to this are left out.
+    Returns the whole spec with the layouts of its queries, or a list of its problems, at most 1000
+    of each check. The values of keys in `unread` couldn't be read, and were replaced by values such
+    as None. Then the result is a list, without problems that may be due to this; it may be empty.
     """
     queries = parse_queries(written)
     problems = [*islice(added_queries.asking_problems(written, queries), MOST_PROBLEMS)]
@@ -195,11 +195,11 @@ def _expressions(spec: Spec) -> Iterator[Problem]:
 
 
 def _why_not_over(spec: Spec, column: str, key: str) -> str | None:
-    """The reason why expressions can't be computed over all rows with one value of a column.
+    """The reason why the expression at `key` can't be computed over rows with the same `column`.
 
-    Over the unit's column, values depend on the rows of one person alone. But if only a person's
-    rows in one release are protected, values would also depend on the person's rows in other
-    releases. None if such expressions are allowed.
+    Over the unit's column, values depend on the rows of one person alone. But if a series protects
+    a person's rows in only one release or a few, values would also depend on the person's rows in
+    other releases. None if the expression is allowed.
     """
     privacy, series = spec.privacy, spec.series
     if privacy.by_row:
@@ -410,9 +410,10 @@ def _parts(
 
 
 def _has_limits(spec: Spec, query: Query) -> bool:
-    """True if `query` needs no further limit: one is given, holds by construction, or isn't needed.
+    """True if some limit of `query` is given or holds by construction, or if it needs no limit.
 
-    A selection needs no limit, since it hides a person in any number of groups.
+    Only its layout shows if the limits suffice. A selection needs no limit, since it hides a person
+    in any number of groups.
     """
     if query.by is not None or spec.limits(query).given:
         return True

@@ -70,7 +70,7 @@ class ColumnUse:
                 yield f"{self.keys_at}[{index}]", why
 
     def long_keys(self) -> Iterator[Problem]:
-        """Yield a problem for each public key that is too long for a CSV, in quotes."""
+        """Yield a problem for each public key that is too long when a CSV has it in quotes."""
         for index, key in enumerate(self.keys or ()):
             # its length as it is written in a CSV file
             if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
@@ -92,7 +92,7 @@ def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
 
 
 def list_uses(parsed: ParsedQuery, path: str) -> Iterator[ColumnUse]:
-    """Yield the uses of columns in a query. Values of the query may be `UNREAD`."""
+    """Yield the uses of columns in a query; unread values of the query may be None."""
     spec, query = parsed.spec, parsed.query
     for index, asked in parsed.entries:
         for part in () if isinstance(asked, ValueError) else asked.parts:
@@ -176,9 +176,9 @@ def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Ite
 
 
 def check_declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
-    """Yield a problem if a column has no declared type, although a source is a CSV.
+    """Yield a problem if a column of the source has no declared type, although a source is a CSV.
 
-    If the spec declares no type at all, another check reports that.
+    A derived column needs none. If the spec declares no type at all, another check reports that.
     """
     declared = spec.data.types
     if reads_csv(spec) and declared and column not in declared and column not in spec.derive:

@@ -40,7 +40,7 @@ def _of_query(finder: Finder, key: str) -> Iterator[Problem]:
 
 
 def _of_release(spec: Spec, key: str) -> Iterator[Problem]:
-    """Yield the problems with the budget and other searches of a release that finds a limit."""
+    """Yield the problems of a found limit with the budget, a series and found bounds."""
     if spec.privacy.rho is not None:
         yield key, "Not used with rho: the choice of a limit has no rho. Give epsilon instead."
     elif spec.privacy.epsilon == LEAST:

@@ -32,7 +32,10 @@ _BOOLS = {"true": True, "false": False}
 
 
 def find_type_in_source(data: object, column: str, folder: Path | None) -> ColumnType | None:
-    """The type of a column in a Parquet source, from its metadata; None if it can't be found."""
+    """The type of a column in the first source of the section `data`, if that is a Parquet file.
+
+    It is read from the file's metadata. None if it can't be found.
+    """
     source = data.get("source") if isinstance(data, dict) else None
     first = source[0] if isinstance(source, list) and source else source
     if folder is None or not isinstance(first, str) or not first.lower().endswith(".parquet"):
@@ -51,7 +54,7 @@ def find_type_in_source(data: object, column: str, folder: Path | None) -> Colum
 
 
 def _escape(path: Path) -> str:
-    """Escape a path so that DuckDB doesn't read a pattern in it."""
+    """Escape a path for a text in SQL, so that DuckDB doesn't read a pattern in it."""
     return re.sub(r"([*?\[\]])", r"[\1]", str(path)).replace("'", "''")
 
 
@@ -65,8 +68,8 @@ def read_keys(
 ) -> list[Key] | dict[str, Any]:
     """Read the keys of a column in the file that `entry` names.
 
-    `declared` is the column's type. If `levels` are allowed, the entry may name columns of the file
-    that are levels of the keys; the result then is a table of the keys and the levels. Raises
+    `declared` is the column's type. With `levels`, the entry may name columns of the file that are
+    levels of the keys. If it does, the result is a table of the keys and the levels. Raises
     SourceError if the file can't be read, and ValueError for a malformed entry or content.
     """
     named = entry.get("levels") if levels else None
@@ -134,7 +137,7 @@ def _check_levels(column: str, named: Any, file: str) -> list[str]:
 def _read_columns(content: bytes, declared: object, names: Sequence[str]) -> list[list[Key]]:
     """Read columns of a CSV file: keys of the `declared` type, and the texts of their levels.
 
-    Raises ValueError, with the number of the line, for malformed content.
+    Raises ValueError for malformed content.
     """
     first, *lines = _split_lines(content, declared) or [""]
     heads = csv_lines.split(first)
@@ -161,7 +164,8 @@ def _read_columns(content: bytes, declared: object, names: Sequence[str]) -> lis
 def _read_text(content: bytes, declared: object, *, header: str | None) -> list[Key]:
     """Read a key from each line; in a CSV file the first line is the `header`.
 
-    Raises ValueError if the first line isn't the header, or a line isn't a key.
+    Raises ValueError if the first line isn't the header, a line isn't a key, or `_split_lines`
+    refuses the content.
     """
     lines = _split_lines(content, declared)
     below = 0 if header is None else 1
@@ -180,7 +184,7 @@ def _read_text(content: bytes, declared: object, *, header: str | None) -> list[
 def _split_lines(content: bytes, declared: object) -> list[str]:
     """The lines of a text file whose keys have the `declared` type.
 
-    Raises ValueError if the type is unknown, or if the file isn't UTF-8.
+    Raises ValueError unless the type is int, text or bool, and the file is UTF-8.
     """
     if declared not in _KINDS:
         raise ValueError(
@@ -199,7 +203,7 @@ def _split_lines(content: bytes, declared: object) -> list[str]:
 def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Key:
     """Parse the key in a line, with `quotes` as in a CSV file.
 
-    Raises ValueError for an empty line, several fields, or a key of another type than `declared`.
+    Raises ValueError for an empty line, several fields, or a key that `_parse_field` refuses.
     """
     if not line:
         raise ValueError(f"Line {number:,} is empty. Leave the line out.")
@@ -210,7 +214,7 @@ def _parse_line(line: str, declared: object, number: int, *, quotes: bool) -> Ke
 
 
 def _parse_field(field: str, declared: object, number: int) -> Key:
-    """Parse the key in a field of a line; raises ValueError if it has another type."""
+    """Parse the key in a field; raises ValueError if it is too long or not of the declared type."""
     if len(field.encode()) > MAX_TEXT:
         raise ValueError(
             f"Line {number:,} has more than {MAX_TEXT:,} bytes, the most that a key may have."
@@ -231,8 +235,8 @@ def _parse_field(field: str, declared: object, number: int) -> Key:
 def _read_parquet(content: bytes, declared: object) -> list[Key]:
     """Read the keys of a Parquet file with a single column, in the type that the column has there.
 
-    Raises ValueError for an unreadable file, several columns, a NULL, or another type than
-    `declared`.
+    Raises ValueError for an unreadable file, several columns, a column of the wrong type, a NULL,
+    or too many bytes.
     """
     try:
         with parquet_rows.open_rows(content) as rows:

@@ -19,7 +19,7 @@ def read_named_files(
     """Replace the names of files in the plain spec `raw` by the keys or sums in these files.
 
     Paths are relative to `folder`; without a folder no file is read, and each file is a problem. A
-    file that can't be used adds a problem instead of keys.
+    file that can't be used adds a problem, and is replaced by `UNREAD`.
     """
     queries, columns, data = raw.get("query"), raw.get("columns"), raw.get("data")
     types = data.get("types") if isinstance(data, dict) else None
@@ -71,7 +71,7 @@ def read_named_files(
 def _read_sums(
     name: object, folder: Path | None, index: int, problems: list[tuple[str, str]]
 ) -> Any:
-    """Read the text of a CSV file of sums; a file that can't be used adds its problem."""
+    """Read the text of a CSV file of sums; `UNREAD` and a problem if it can't be used."""
     why = ""
     if folder is None:
         why = "Files are read only if the spec is a file. Write the CSV's text here."

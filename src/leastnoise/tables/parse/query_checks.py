@@ -124,7 +124,7 @@ def _limits(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _rho(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield a problem if the budget is in ρ, and the query's noise can't be Gaussian."""
+    """Yield a problem if the budget is in ρ, and not all of the query's noise can be Gaussian."""
     why = "" if parsed.spec.privacy.rho is None else kinds.why_no_rho(parsed)
     if why:
         yield path, f"Not possible with privacy.rho: {why}. Give privacy.epsilon instead of rho."
@@ -180,7 +180,7 @@ def _objective(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
 
 
 def _prefer(parsed: ParsedQuery, path: str) -> Iterator[Problem]:
-    """Yield a problem if `prefer` is set, but no threshold decides which groups are published."""
+    """Yield a problem if `prefer` is set, but has no effect on the noise of the query."""
     query = parsed.query
     private = parsed.spec.has_unlisted_keys(query)
     together = any(statistic.of_all_groups for statistic in parsed.statistics)

@@ -90,13 +90,13 @@ def read(
 def loads(text: str, *, folder: Path | None = None) -> Spec:
     """Parse the spec in the TOML `text`; raises SpecError with all problems.
 
-    Files of keys are read from `folder`; without it no file is read.
+    Files of keys and sums are read from `folder`; without it no file is read.
     """
     return parse(parse_toml(text), folder=folder)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse `text` as TOML, which may not be a spec.
+    """Parse `text` as TOML; it needn't be a spec.
 
     Raises SpecError if it isn't TOML, has values nested too deep, or has a number that is too long.
     """
@@ -116,7 +116,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _has_long_names(text: str, most: int) -> bool:
-    """True if a key in `text`, which may not be TOML, has more than `most` names, joined by dots.
+    """True if a key in `text`, perhaps not TOML, has more than `most` names, joined by dots.
 
     For n names tomllib takes n² steps and opens n nested tables.
     """
@@ -135,8 +135,9 @@ def lay_out(
 ) -> SpecLayout:
     """Read the spec in the nested dictionary `raw`, and lay out its queries.
 
-    Files of keys are read from `folder`; without it no file is read. With `assume`, errors that
-    depend on the size of groups are for groups of this size. Raises SpecError with all problems.
+    Files of keys and sums are read from `folder`; without it no file is read. With `assume`, errors
+    that depend on the size of groups are for groups of this size. Raises SpecError with all
+    problems.
     """
     problems: Problems = []
     plain = _plain_value(raw, "", problems, DEEPEST + 1)
@@ -156,11 +157,11 @@ def lay_out(
 
 
 def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
-    """Validate the spec with pydantic. A value that can't be read becomes `UNREAD`, and a problem.
+    """Validate the spec with pydantic.
 
-    So a bad value doesn't hide problems of other values, which the checks find later. Raises
-    SpecError if the spec can't be read without the bad values. `parse` never returns a spec with a
-    problem.
+    A value that can't be read adds a problem, and is replaced by `UNREAD` in `plain`. So a bad
+    value doesn't hide problems of other values, which the checks find later. Raises SpecError if
+    the spec can't be read without the bad values. `parse` never returns a spec with a problem.
     """
     try:
         return Spec.model_validate(plain)
@@ -190,7 +191,7 @@ def _locate(
 
     The path omits the last `within` parts of the location, which are inside that value. If a value
     may have several forms, pydantic inserts the name of its apparent form into the location, such
-    as "bands[]". Such a value is marked as a whole.
+    as "bands[]". Such a value is marked as a whole; in a table `group_by` only the wrong entry is.
     """
     value: Any = plain
     key, unread, is_whole = "", list[int | str](), False
@@ -219,10 +220,10 @@ def _assume_size(spec: Spec, size: Assumed) -> Spec:
 
 
 def _plain_value(value: Any, key: str, problems: Problems, left: int = DEEPEST) -> Any:
-    """Convert arrays to lists, paths to texts, and numbers of other libraries to Python's own.
+    """Convert tuples and arrays to lists, paths to texts, and whole numbers of all types to ints.
 
-    A key that isn't a text is a problem, and left out. Raises SpecError for more than `left` levels
-    of nested lists and tables.
+    A key that isn't a text in UTF-8 is a problem, and left out. Raises SpecError for more than
+    `left` levels of nested lists and tables.
     """
     if left < 0:
         why = f"Values are nested more than {DEEPEST} levels deep, which no spec needs."

@@ -1,8 +1,8 @@
 """A spec as text: its TOML, the lines of its keys, and its JSON Schema for editors.
 
-The schema has the checks of single values in the models of `spec`. It is draft 7 without
-references, which all editors can read. Checks that need two values, or the columns of the source,
-are made only by `leastnoise release SPEC --plan`.
+The schema has the types of values in the models of `spec`, and simple limits on them. It is draft 7
+without references, which all editors can read. Most checks that need two values, and all that need
+the columns of the source, are made only by `leastnoise release SPEC --plan`.
 
 In TOML every group_by keeps its order, because it is the order of the columns and rows of the
 published table. Writers of TOML put tables, such as edges, after all lists.

@@ -1,7 +1,8 @@
 """Translate SQL into the keys of a spec's query, which the plan shows and the spec stores.
 
 SQL that isn't about statistics is refused, with a suggestion. A translated query has the meaning of
-its keys: every public key has a row, and values are clamped to their bounds before they are summed.
+its keys: public keys without rows in the data are published, too, unless `min_count` or `top`
+leaves them out. Values are clamped to their bounds before they are summed.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PARTS = {"expressions", "from_", "where", "group"}
 def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """Replace the `sql` of each query by its keys, in the plain spec `raw` with a list of queries.
 
-    A query that can't be written in keys adds its problem, and no keys.
+    SQL that can't be written in keys adds its problem, and no keys.
     """
     queries: list[Any] = []
     for index, query in enumerate(raw["query"]):
@@ -67,7 +68,7 @@ def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[s
 def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     """Translate the SQL of a query into keys, and add the `rest` of its keys.
 
-    Raises ValueError if keys can't express the SQL.
+    Raises ValueError if keys can't express the SQL, or if a key in `rest` can't stand beside SQL.
     """
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
@@ -112,7 +113,7 @@ def _check_clauses(query: exp.Expr) -> exp.Select:
 
 
 def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
-    """The names of columns that occur in the spec."""
+    """The names of columns that the spec groups by, describes, derives or has as its unit."""
     data, privacy = raw.get("data"), raw.get("privacy")
     types = data.get("types") if isinstance(data, dict) else None
     mappings = (rest.get("group_by"), raw.get("columns"), raw.get("derive"), types)
@@ -122,7 +123,10 @@ def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
 
 
 def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
-    """Spell names without quotes as in the spec, because SQL ignores capitals in them."""
+    """Spell names without quotes as in the spec, because SQL ignores capitals in them.
+
+    A name is changed only if one name of the spec is alike. `query` is changed in place.
+    """
     names = [column.this for column in query.find_all(exp.Column)]
     names += [window.args.get("alias") for window in query.find_all(exp.Window)]  # OVER name
     for name in names:
@@ -146,7 +150,10 @@ def _group_nodes(query: exp.Select) -> list[exp.Expr]:
 
 
 def _name(node: exp.Expr | None, where: str, known: Collection[str]) -> str:
-    """The name of a column; raises ValueError for anything else."""
+    """The name of the column that a node is; raises ValueError for anything else.
+
+    `where` is the place in the query, for the message.
+    """
     if node is None:
         raise ValueError(f"Expected the name of a column in {where}, got nothing.")
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and not node.table:
@@ -214,7 +221,8 @@ def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -
 def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
     """The statistic for a count of rows, of rows with a value, or of units.
 
-    Raises ValueError for a count of several columns, or of distinct values of another column.
+    Raises ValueError for a count of several columns, or of distinct values of a column other than
+    the unit.
     """
     if node.expressions:
         text = language.quote(node)[:60]
@@ -303,10 +311,11 @@ def _refusal(node: exp.Expr) -> str:
 
 
 def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
-    """The query's `group_by` in the order of the SQL: keys, or names of columns that have keys.
+    """The query's `group_by` in the order of the SQL.
 
-    `given` is the `group_by` beside the SQL; None without it. Raises ValueError if it has other
-    columns than the SQL, or if without it a column has no keys in the spec.
+    It is the `group_by` that is `given` beside the SQL, or else the names of columns with keys or
+    edges in the spec. Raises ValueError if the given columns aren't the columns of the SQL, or if a
+    column has neither keys nor edges.
     """
     if given is not None:
         if not isinstance(given, dict) or set(given) != set(grouped):

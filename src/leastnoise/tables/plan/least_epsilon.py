@@ -7,8 +7,8 @@ become the best. So each search brackets ε between a value that meets the wishe
 doesn't.
 
 The search first finds the least ε of each query alone, and then of each group of queries that share
-a draw. The shares of ε follow from these. If all queries are accounted for together, the shares are
-then balanced.
+a draw. The shares of ε follow from these. If draws are accounted for together, the shares are then
+balanced.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def find_plan(layout: SpecLayout, progress: Progress | None = None) -> Planned:
     """Make the plan of a spec; return the layout with the ε of that plan, and the plan.
 
     With `epsilon = "least"`, the search chooses ε and the importances. Raises Refused if no ε from
-    1e-6 to 100 meets all wishes, or if no noise is proved for a query.
+    1e-6 to 100 meets all wishes, or if `plan` raises it.
     """
     if layout.spec.privacy.epsilon != LEAST:
         return layout, plan(layout, progress=progress)
@@ -72,7 +72,7 @@ def find_needed_epsilon(layout: SpecLayout, current: Plan) -> Fraction | None:
     """The least ε that meets all wishes at the same importances; None if `current` meets them.
 
     Also None for a budget in ρ, since no ε determines its noise. Raises Refused if no ε from 1e-6
-    to 100 meets all wishes.
+    to 100 meets all wishes, or if `plan` raises it.
     """
     worst = _worst_ratio(current)
     if worst <= 1 or layout.spec.privacy.rho is not None:
@@ -82,7 +82,7 @@ def find_needed_epsilon(layout: SpecLayout, current: Plan) -> Fraction | None:
 
 
 def scale_epsilon(layout: SpecLayout, factor: float) -> SpecLayout:
-    """Multiply ε of a spec by `factor`, rounded down to six digits."""
+    """The layout of the spec with `factor` times its ε, rounded down to six significant digits."""
     down = Context(prec=_DIGITS, rounding=ROUND_DOWN)
     scaled = Decimal(float(layout.spec.budget.epsilon) * factor).normalize(down)
     return _change(layout, epsilon=Fraction(scaled))
@@ -137,7 +137,8 @@ def _parts_of_draws(planned: Planned) -> list[float]:
 def _balance(planned: Planned) -> Planned:
     """Find a plan with less ε if jointly accounted queries meet their wishes unevenly.
 
-    With joint accounting, the error of a query is nearly proportional to 1/(its part of ε).
+    Returns the same plan if the search finds none with less ε. With joint accounting, the error of
+    a query is nearly proportional to 1/(its part of ε).
     """
     for _ in range(_ROUNDS):
         layout, current = planned
@@ -157,19 +158,20 @@ def _balance(planned: Planned) -> Planned:
 
 
 def _find_least(layout: SpecLayout, *, guess: float) -> Planned:
-    """Find the least ε that meets all wishes with these importances; return the spec and its plan.
+    """Find the least ε that meets all wishes with these importances; return the layout and plan.
 
-    The result meets all wishes, and an ε that is smaller by `_CLOSE` doesn't. Errors may grow with
-    ε where another family becomes the best. Then a still smaller ε may meet the wishes; it is used
-    only if the search happens to try it.
+    The result meets all wishes. An ε that is smaller by 0.2 % (`_CLOSE`) doesn't, or is below 1e-6.
+    Errors may grow with ε where another family becomes the best. Then a still smaller ε may meet
+    the wishes; it is used only if the search happens to try it. Raises Refused as `find_plan` does.
     """
     tried: dict[Fraction, float] = {}
     met: dict[Fraction, Planned] = {}
 
     def excess(log_epsilon: float) -> float:
-        """ln(wish/error) for the worst error; ≥ 0 if all wishes are met.
+        """ln(wish/error) for the worst error; positive if and only if all wishes are met.
 
-        Raises Refused if the largest ε that is tried doesn't meet all wishes.
+        It is `_MET` if wish and error are equal, `_FAR` if the error is 0, and −`_FAR` for an ε
+        below `_SMALLEST`. Raises Refused as `find_plan` does.
         """
         if log_epsilon < math.log(_SMALLEST):
             return -_FAR
@@ -225,7 +227,7 @@ def _ratios_of_draws(whole: Plan) -> list[float]:
 
 
 def _ratios(whole: Plan) -> dict[str, float]:
-    """For each query, the largest ratio of an error to its wish."""
+    """For each query, the largest ratio of an error to its wish; 0 without a wish."""
     ratios = dict.fromkeys(whole.names, 0.0)
     for part in whole.parts:
         for wish in part.wishes:

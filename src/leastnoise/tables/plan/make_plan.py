@@ -39,9 +39,10 @@ def plan(
     """Plan a release: find and prove the noise of each query.
 
     Each query has its own draw at its share of the budget, or it shares a draw with other queries.
-    If joint accounting reduces the noise of every query, all noise is scaled down until the draws
-    just meet the budget together. No query gets more noise in a shared draw than in a draw of its
-    own. With a budget in ρ each query has Gaussian noise for its part of ρ.
+    Draws of plain queries (`answers.plain`) may be accounted for together. If each of these draws
+    then needs less noise, their noise is scaled down until they just meet their shares together. No
+    query gets more noise in a shared draw than in a draw of its own. With a budget in ρ each query
+    has Gaussian noise for its part of ρ.
 
     `progress` is called with each stage in words. Raises Refused if no noise is proved for a query,
     or, with `check`, if a number may be out of the range of float64.
@@ -106,14 +107,12 @@ def _lay_out_fixed(spec: Spec, finder: Finder, limit: int) -> SpecLayout:
 
 
 def _total_noise(fixed: Plan, finder: Finder) -> Fraction:
-    """The mean, over the plan's parts, of a part's total noise.
+    """The mean total noise of the plan's parts to which the limit applies.
 
-    A part's total noise is its number of cells times the mean std of its components.
-
-    Only parts to which the limit applies count. If these are only quantiles, half the 95 % bound on
-    their errors in rows is used in place of std. The result affects only the quality of the choice,
-    not its privacy. It is rounded to six digits, so that the certificate stays short. Raises
-    Refused if no error depends on the limit.
+    The total noise of a part is its number of cells times the mean std of its components. If the
+    limit applies only to quantiles, half the 95 % bound on their errors in rows replaces the std.
+    The result affects only the quality of the choice, not its privacy. It is rounded to six digits,
+    so that the certificate stays short. Raises Refused if no error depends on the limit.
     """
 
     def is_limited(name: str) -> bool:
@@ -208,7 +207,8 @@ def _read_plan(
 def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> LimitCertificate:
     """The certificate of the choice of a limit.
 
-    Raises CertificateRejected if the spec doesn't imply it.
+    Raises CertificateRejected unless budget, ε of the choice, neighbours and candidates are as in
+    the spec.
     """
     names = [name for name, _ in certificate.draws]
     claim = certificate.draws[0][1] if names == [finder.label] else None
@@ -231,7 +231,7 @@ def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> Li
 
 
 def _check_releases(certificate: PlanCertificate, releases: int) -> None:
-    """Raise CertificateRejected unless the certificate and all draws are for this many releases.
+    """Raise CertificateRejected unless the certificate and all noise are for this many releases.
 
     A certificate for fewer releases would promise too little. For more releases, the noise would be
     larger than the spec needs.

@@ -67,14 +67,14 @@ class Plan(Framed, Shown):
 
     - `query`, `statistic`, `rows` (the size of a group that a mean's error is for), `cells`,
       `noise`;
-    - `epsilon` and `delta`, the query's share of the budget;
+    - `epsilon` and `delta`, the budget of the part of the query that publishes the statistic;
     - in the statistic's units `std`, `half_width_95`, `plain_laplace_std` and
       `plain_gaussian_std`; the last two are missing if such plain noise is impossible;
     - `rows_95`, only with quantiles: their error in rows; `std` and so on are missing for them;
     - `bounds`, only if bounds are still to be found: "widest" if an error is for the widest.
 
-    Printed, the plan is one table: the shares of the budget, the interval with 95 % of the noise,
-    and the ratio of the error of plain noise to the error of this noise.
+    Printed, the plan is one table, and sentences about it. The table has the shares of the budget,
+    the interval with 95 % of the noise, and the ratio of plain noise's error to this noise's error.
     """
 
     spec: Spec
@@ -183,7 +183,8 @@ class Plan(Framed, Shown):
     def rule(self) -> str:
         """The rule by which the draws of noise compose.
 
-        If the release finds a limit, it is the rule of the plan that follows that choice.
+        If the release finds a limit, it is the rule of the plan with the limit that was found, or
+        before that with the largest candidate.
         """
         claim = self.certificate.draws[0][1]
         if not isinstance(claim, LimitCertificate):

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def describe_selection(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
-    """Notes for readers of a table, and sentences on how its groups and quantiles were selected.
+    """Notes for readers of a table, and sentences on its rounding and the selection of its groups.
 
-    `names` has the names of statistics for readers.
+    `names` maps the labels of statistics to names for readers.
     """
     sentences = [sentence for part in parts for sentence in part.sentences(names)]
     return [

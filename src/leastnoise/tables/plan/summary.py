@@ -124,9 +124,9 @@ def _share(part: TablePart, plan: Plan) -> Fraction:
 
 
 def _percentages(shares: Sequence[Fraction]) -> list[str]:
-    """Write shares of 1 in per cent, as whole numbers if possible, else in tenths.
+    """Write shares that add up to 1 in per cent: as whole numbers if all are whole, else in tenths.
 
-    The results add up to 100 %: each share is rounded down, and then those that lost most are
+    The results add up to 100 %: each share is rounded down, and then the shares that lost most are
     rounded up.
     """
     digits = 0 if all((100 * share).denominator == 1 for share in shares) else 1
@@ -161,8 +161,8 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
 def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
     """Sentences about noisy counts of persons, rows and values that limits or bounds leave out.
 
-    With `rest`, the sentences are about counts of rows in no group instead. Empty without such
-    counts.
+    With `rest`, the sentences are about counts of persons or rows in no group instead. Empty
+    without such counts.
     """
     counting = [
         layout
@@ -202,7 +202,7 @@ def describe_detection(plan: Plan) -> list[str]:
 
 
 def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
-    """Sentences about rows that are in no group because of a join, or another spelling of a key."""
+    """Sentences about rows in no group: because of a join or a key's spelling, and their counts."""
     sentences = [
         f"If the {join.on} of a row matches no row of {name}, or several, its columns of {name} "
         "are missing, and it is in no group by them."
@@ -257,7 +257,10 @@ def _filters(layouts: Sequence[TableShape]) -> list[str]:
 
 
 def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
-    """Sentences about the limits of one person; queries with the same limit share a sentence."""
+    """Sentences about the limits of one person, and warnings of cells from which they drop persons.
+
+    Queries with the same limit share a sentence.
+    """
     names_by_limit: dict[str, dict[str, None]] = {}
     for layout in layouts:
         limit = f"each {person} {layout.limits}."
@@ -339,7 +342,7 @@ UNIT_NOTE = "Rows without a unit are left out, because they don't say which pers
 
 
 def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
-    """Yield phrases for the group sizes that the errors of these statistics assume."""
+    """Yield sentences about the group sizes and other facts that the statistics' errors assume."""
     kinds = [*dict.fromkeys(statistic.kind for statistic in sized)]
     if kinds:
         several = SIZES_NOTE.format(kinds=_words.join_names(kinds))
@@ -405,8 +408,8 @@ MOST_NOTE = (
 def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     """A proved ε of a single release of the series, at the δ of the series, rounded up.
 
-    At δ = 0, losses add up. Otherwise it is the least ε that is proved for the draws of one release
-    together, or the ε of the whole series if none smaller is proved.
+    At δ = 0, the ε of the draws add up. Otherwise it is an ε that is proved for the draws of one
+    release together, or the ε of the whole series if none smaller is proved.
     """
     budget, claims = certificate.budget, [claim for _, claim in certificate.draws]
     draws = [claim for claim in claims if isinstance(claim, Certificate)]
@@ -453,7 +456,7 @@ def series_sentences(plan: Plan) -> Iterator[str]:
 
 
 def rho_sentences(plan: Plan) -> Iterator[str]:
-    """A sentence about a budget in ρ; none for another budget."""
+    """Yield the text about a budget in ρ; nothing for another budget."""
     rho = plan.certificate.rho
     if rho is not None:
         yield f"Promised also: zCDP with ρ = {decimal_text(rho)}. {RHO_NOTE}"

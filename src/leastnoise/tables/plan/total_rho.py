@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def scale_to_rho(offers: Sequence[Offer], rho: Fraction, neighbours: Neighbours) -> list[Offer]:
     """Scale the Gaussian noise of each offer to its part of ρ, and prove it.
 
-    A draw with l2 sensitivity Δ and standard deviation σ spends Δ²/2σ² of ρ; these parts add up
+    A draw with l2 sensitivity Δ and standard deviation σ spends Δ²/(2σ²) of ρ; these parts add up
     (Bun & Steinke 2016, Lemma 1.7). An offer gets the same part of ρ as of δ; it follows from the
     importances. Within an offer, the ratios of scales stay the same. Raises Refused if an offer has
     other than Gaussian noise.

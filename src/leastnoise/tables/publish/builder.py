@@ -57,7 +57,7 @@ def release(  # noqa: PLR0913  # the sections of a spec
     report: Mapping[str, Any] | None = None,
     folder: str | Path = "",
 ) -> ReleaseBuilder:
-    """Begin a release of tables about people; its methods add statistics.
+    """Begin a release of tables about people; methods of the returned builder add statistics.
 
     No row is read before `run`. Each keyword is a section or a key of a spec.
 
@@ -86,7 +86,7 @@ def release(  # noqa: PLR0913  # the sections of a spec
 
     Raises:
         SpecError: Sections are invalid; lists every problem.
-        InvalidArgument: `columns` is not a table of tables.
+        InvalidArgument: `columns` is not a table of tables, or `folder` is not a path.
 
     >>> rows = [{"who": i, "region": "ns"[i % 2], "income": 100.0 * i} for i in range(1000)]
     >>> import pandas as pd
@@ -171,7 +171,7 @@ class ReleaseBuilder:
 
         Args:
             column: If given, only rows with a value in this column count.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
 
         Returns:
@@ -185,7 +185,7 @@ class ReleaseBuilder:
         """Add the number of persons, or of other units.
 
         Args:
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
 
         Returns:
@@ -199,7 +199,7 @@ class ReleaseBuilder:
         Without a number, smaller groups can be published: see `statistics = []` in a spec.
 
         Args:
-            by: The column or columns whose groups are the rows of the table.
+            by: The column or columns by which rows are grouped.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
 
         Returns:
@@ -220,7 +220,7 @@ class ReleaseBuilder:
 
         Args:
             column: The column of numbers.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
             bounds: The public bounds to which values are clamped.
             missing: The number as which missing values count; by default they are left out.
@@ -243,7 +243,7 @@ class ReleaseBuilder:
 
         Args:
             column: The column of numbers.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
             bounds: The public bounds to which values are clamped.
             missing: The number as which missing values count; by default they are left out.
@@ -266,7 +266,7 @@ class ReleaseBuilder:
 
         Args:
             column: The column of numbers.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
             bounds: The public bounds to which values are clamped.
             missing: The number as which missing values count; by default they are left out.
@@ -289,7 +289,7 @@ class ReleaseBuilder:
 
         Args:
             column: The column of numbers.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
             bounds: The public bounds to which values are clamped.
             missing: The number as which missing values count; by default they are left out.
@@ -306,7 +306,7 @@ class ReleaseBuilder:
 
         Args:
             column: The column of numbers.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
             candidates: The public values among which the result is chosen: a list, or a table
                 such as `{"from": 0, "to": 150_000, "step": 100}`.
@@ -330,7 +330,7 @@ class ReleaseBuilder:
         Args:
             column: The column of numbers.
             level: The level of the quantile, between 0 and 1, such as 0.9.
-            by: The column or columns whose groups are the rows of the table; none for all rows.
+            by: The column or columns by which rows are grouped; by default all rows are one group.
             keys: The groups of each column, by column: see `ReleaseBuilder`.
             candidates: The public values among which the result is chosen: a list, or a table
                 such as `{"from": 0, "to": 150_000, "step": 100}`.
@@ -416,9 +416,10 @@ class ReleaseBuilder:
     def _with_statistic(
         self, kind: str, column: str, by: By, keys: Keys | None, *, more: str = "", **facts: Any
     ) -> ReleaseBuilder:
-        """Add a statistic with public `facts` of its column.
+        """Add the statistic `kind` of a column, with public `facts` about this column.
 
-        Raises InvalidArgument if bounds or candidates are needed, and neither given now nor before.
+        `more` is the text of the statistic's further arguments. Raises InvalidArgument if the
+        statistic needs bounds or candidates, and they are given neither now nor before.
         """
         name = _validate.text(column, name="column")
         given = {key: value for key, value in facts.items() if value is not None}
@@ -471,9 +472,10 @@ class ReleaseBuilder:
         given: Mapping[str, Mapping[str, Any]],
         private: Mapping[str, Any],
     ) -> ReleaseBuilder:
-        """A builder with these queries and public facts, after checking them.
+        """A builder with these queries, and with the `given` facts about columns added.
 
-        Raises InvalidArgument if a fact contradicts an earlier one about the same column.
+        Raises InvalidArgument if a fact contradicts an earlier one about the same column, and the
+        errors of `Release` if the spec is invalid.
         """
         columns = {**self.columns}
         for name, facts in given.items():

@@ -49,12 +49,12 @@ Coordinates are indices in the draw.
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseDifference(Shown):
-    """The later release minus the earlier one: a table per query, with the columns of its tables.
+    """The later release minus the earlier one: a table of differences for each query.
 
     `_std` is the root of the sum of both variances, since the two draws of noise are independent.
     Each interval from `_low` to `_high` holds the difference without noise with the probability in
-    the table's `confidence`. That is 0.95 if the distributions of both noises are known. Otherwise
-    it is 0.9, since each published interval holds with 0.95.
+    the table's `confidence`. That is 0.95 for counts and sums if the distributions of both noises
+    are known. Otherwise it is 0.9, since each published interval holds with 0.95.
 
     Attributes:
         before: The earlier release, verified.
@@ -94,7 +94,7 @@ class ReleaseDifference(Shown):
 
 
 def _changes(before: Limits, after: Limits) -> Iterator[str]:
-    """A clause about each limit that differs between the releases."""
+    """Yield a clause about each limit that differs between the releases."""
     for name in before.given | after.given:
         values = [getattr(limits, name) for limits in (before, after)]
         if values[0] != values[1]:
@@ -108,8 +108,8 @@ def _limit(value: Fraction | None) -> str:
 def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifference:
     """Subtract the release in the directory `before` from the release in `after`.
 
-    Both are verified first. The difference is post-processing and costs no budget; together the two
-    releases cost the sum of their costs.
+    Both are verified first. The difference is post-processing and costs no further budget: the two
+    releases together cost at most the sum of their budgets.
 
     Args:
         before: Directory of the earlier release.
@@ -121,9 +121,9 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
     Raises:
         SourceError: A directory can't be read.
         CertificateRejected: A release doesn't verify; names its directory.
-        Refused: The releases can't be compared. Both need the same queries, keys, statistics and
-            bounds. Noise must not decide which groups a table has, because differences of the
-            groups in both would be biased.
+        Refused: The releases can't be compared. Both need the same queries, keys, filters,
+            statistics and bounds. Noise must not decide which groups a table has, because
+            differences of the groups in both would be biased.
     """
     folders = [
         _validate.path(before, name="before"),
@@ -241,7 +241,11 @@ def read_numbers(
 def _subtract(
     both: _Both, published: Sequence[dict[str, np.ndarray[Any, np.dtype[np.float64]]]]
 ) -> Table:
-    """The later table of a query minus the earlier table."""
+    """The later table of a query minus the earlier table.
+
+    `both` has the parts of the query, and `published` the columns of its tables: first of the
+    earlier release, then of the later one.
+    """
     layouts: list[Layout] = [part.layout for part in both[0]]
     names = [name for axis in layouts[0].axes for name in axis.columns]
     names += ["condition"] if layouts[0].conditions else []

@@ -1,7 +1,7 @@
 """Draw the tables of a release: read and bound the rows, then draw each answer.
 
-Bounds that the release finds are drawn first. Other answers depend on them only through their
-published values, because the certificate fixed all noise before (see `layout.found_bounds`).
+Bounds or a limit that the release finds are drawn first. Later answers use the published bounds,
+whose certificate was proved before they were found (see `layout.found_bounds`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Draws:
     memory: OpenTotals | None = None
 
     def tables(self) -> dict[str, Table]:
-        """The published tables, by query."""
+        """Draw all tables that aren't known; return the published tables, by query."""
         known = self.known.keys()
         remaining = [answer for answer in self.plan.answered if known.isdisjoint(answer.labels)]
         drawn = self.draw(remaining) | dict(self.known)
@@ -63,7 +63,7 @@ class Draws:
         return by_query
 
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
-        """Draw these answers; return the table of each part, by the part's label."""
+        """Draw these answers; return the table of each of their parts, by the part's label."""
         layouts = [layout for answer in answered for layout in answer.reads.cells]
         vectors = iter(self.rows.vectors(layouts))
         drawn: dict[str, Table] = {}
@@ -136,9 +136,9 @@ def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
     """Check that a plan exists for extreme bounds that a release may find.
 
     Tries the narrowest bounds, and the bounds with the smallest absolute values: for all columns
-    together, then for each column alone. The plan itself was computed with the widest bounds.
-    Raises Refused, with the bounds, if the noise of a published number could underflow, and
-    InvalidInput if the spec would not read back unchanged.
+    together, then for each column while the others have their widest bounds. `plan` was computed
+    with the widest bounds of all. Raises Refused, with the bounds, if there is no plan for them,
+    since noise could underflow. Raises InvalidInput if the spec would not read back unchanged.
     """
     narrow = {
         name: found_bounds.narrowest_bounds(spec_layout.spec.columns[name])

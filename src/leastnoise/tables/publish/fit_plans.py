@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def fit_plans(
     releases: Sequence[tuple[Release, int]], budget: Budget, *, progress: Progress | None = None
 ) -> list[Plan]:
-    """The plans of `releases` that together meet `budget`, at the largest common factor of their ε.
+    """The plans of `releases` that together meet `budget`, with each ε times one common factor.
 
     Each release comes with the number of times that it is published. The δ of the specs stay the
     same. The factor is within .5 % of the largest that can be proved, if proofs of larger factors

@@ -46,9 +46,9 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     the block neither publishes nor removes the directory. Errors of the block are passed on
     unchanged.
 
-    Raises InvalidInput before the block runs if `path` exists, if its folder isn't writable, or if
-    `path` is a file name that the `ledger` needs. Raises it after the block if the disk fails, or
-    if `path` appeared meanwhile.
+    Raises InvalidInput before the block runs if `path` exists or can't be created, or if `path` or
+    a directory above it has a name that the `ledger` needs. Raises it after the block if the disk
+    fails, if `path` appeared meanwhile, or in a forked child.
     """
     if "\0" in str(path):
         raise InvalidInput(
@@ -88,7 +88,7 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
 
 
 def _check_ledger_names(path: Path, ledger: Path) -> None:
-    """Raise InvalidInput if `path`, or a directory above it, has a name that SQLite may use."""
+    """Raise InvalidInput if SQLite may use `path`, or a directory above it, for the ledger."""
     beside = os.path.realpath(ledger)
     taken = {f"{beside}{suffix}".casefold() for suffix in _BESIDE_LEDGERS}
     target = Path(os.path.realpath(path))
@@ -170,7 +170,7 @@ def sweep(parent: Path, name: str) -> None:
 def read_text(folder: Path, name: str) -> str:
     """The text of the file `name` of a release.
 
-    Raises SourceError if it is missing, a link, or longer than any release writes.
+    Raises SourceError if it is missing, unreadable, a link, or longer than any release writes.
     """
     if not os.path.lexists(folder / name):
         hint = " Name one of its releases, such as 01." if (folder / "01").is_dir() else ""
@@ -215,7 +215,7 @@ class ReleasedTables(Shown):
         )
 
     def __str__(self) -> str:
-        """The tables as text, one below the other."""
+        """A summary and the tables as text, one below the other."""
         return "\n\n".join([repr(self), *map(str, self.tables.values())])
 
     def _tables(self) -> dict[str, Columns]:

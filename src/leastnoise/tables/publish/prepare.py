@@ -56,10 +56,10 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
-    """Write the plan, its certificate and the spec.
+    """Write the plan, its certificate and the spec, before any row is read.
 
-    These texts depend on rows and noise only through bounds and a limit that the release finds.
-    Raises InvalidInput if `verify` could not read them back.
+    If the release finds bounds or a limit, `put_texts` writes plan and spec again later. Raises
+    InvalidInput if `verify` could not read the texts, or would read another spec.
     """
     put_texts(folder, spec=spec, plan=plan, certificate=certificate)
     try:
@@ -94,7 +94,7 @@ def _group_columns(query: Query) -> list[str]:
 
 
 def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
-    """Run every query on an empty table, once for each limit that the release may find.
+    """Run every query on an empty table, for each limit that the release may find.
 
     Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """
@@ -124,10 +124,10 @@ def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
     """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
-    The reserved files are at least as long as the final tables and the final seal; `make_room`
-    removes them. The length of a table of unlisted groups isn't known, so its file has no rows.
-    Raises InvalidInput if a key or a name is too long for the format, or if the release would not
-    verify. Raises OSError or duckdb.Error if a file can't be written.
+    Files with nearly the longest tables and a seal, each one block longer, reserve the space until
+    `make_room` removes them. The length of a table of unlisted groups isn't known, so its file has
+    no rows. Raises InvalidInput if a key or a name is too long for the format, or if the release
+    would not verify. Also raises the errors of `write_tables`.
     """
     kind = spec.table_kind
     reserve = folder / _RESERVE
@@ -170,9 +170,10 @@ def make_room(folder: Path) -> None:
 
 
 def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
-    """The table with numbers that take at least as many letters and bytes as any others.
+    """The table with other numbers, which need nearly as much space in a file as any could.
 
-    The numbers are distinct and use all digits; floats have long exponents.
+    They are negative, have no pattern that compresses well, and use almost all digits of their
+    type; most floats have a long exponent.
     """
     if not len(table):
         return table
@@ -204,9 +205,9 @@ def _long_float(bits: int) -> float:
 class Standing:
     """The state of a series in its ledger.
 
-    The series has `releases` in all. `report` is the rule that assigns rows to releases
-    (`Spec.report_rule`). `begun` is the ledger's record of the series; None before the first
-    release.
+    By the spec, the series has `releases` in all, and `report` is the rule that assigns rows to
+    releases (`Spec.report_rule`). `begun` is the ledger's record of the series; None before the
+    first release.
     """
 
     series: LedgerSeries
@@ -276,7 +277,7 @@ class Standing:
     def plan(self, spec_layout: SpecLayout) -> Plan | None:
         """The plan that the ledger charged, for this spec; None before the first release.
 
-        Raises Refused if the spec doesn't fit the charged certificate.
+        Raises Refused if the series was charged for another spec.
         """
         if self.begun is None:
             return None
@@ -295,8 +296,8 @@ class Standing:
     def _check_same_rows(self, begun: ChargedSeries) -> None:
         """Raise CertificateRejected unless the spec has as many releases as were charged.
 
-        The rule that assigns rows to releases has to be unchanged, too. Otherwise rows could count
-        in other releases than were charged.
+        The rule that assigns rows to releases has to be unchanged, too. Otherwise a row could count
+        in several releases.
         """
         if begun.releases != self.releases:
             why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
@@ -327,7 +328,10 @@ class _Statement(TypedDict):
 
 
 def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
-    """Raise, before planning, the ledger's errors that don't depend on the plan."""
+    """Raise, before planning, the ledger's errors that don't depend on the plan.
+
+    A series that has begun is not checked, since nothing is charged.
+    """
     account = spec.privacy.ledger
     if account is not None and not (standing and standing.begun):
         known = None if spec.privacy.epsilon == LEAST else spec.budget

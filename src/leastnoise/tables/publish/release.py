@@ -159,7 +159,7 @@ class Release:
             sql: The query, for a spec without queries; its table is called "result".
 
         Returns:
-            The release; nothing but the spec and its files of keys was read.
+            The release; no row of the source was read.
 
         Raises:
             SourceError: The file can't be read.
@@ -212,6 +212,7 @@ class Release:
             SourceError: The source can't be read.
             SpecError: The source doesn't fit the spec.
             Refused: No noise can serve a query, or the series was charged for another spec.
+            LedgerRejected: The ledger of a series was edited; for other errors see `Ledger.charge`.
         """
         from leastnoise.tables.publish.prepare import Standing
         from leastnoise.tables.rows import source
@@ -231,7 +232,8 @@ class Release:
             The ε; None if the spec's own ε is enough, or if the budget is in ρ.
 
         Raises:
-            Refused: No ε up to 100 is enough, or no noise can serve a query.
+            Refused: No ε up to 100 is enough, or no noise can serve a query; for a series also as
+                in `plan`.
         """
         from leastnoise.tables.plan import least_epsilon
         from leastnoise.tables.publish.prepare import Standing
@@ -242,7 +244,7 @@ class Release:
     def _find_plan(
         self, progress: Progress | None, standing: Standing | None = None
     ) -> tuple[SpecLayout, Plan]:
-        """The spec with its ε, and its plan; computed once, since they depend on the spec alone.
+        """The spec with its ε, and its plan; computed once, since they don't depend on rows.
 
         For a series that has begun, this is the plan that was charged, unless the spec asks for the
         least ε. Raises SpecError if a column's bounds are found but not used.
@@ -290,6 +292,9 @@ class Release:
     def target(self) -> Path | None:
         """The directory that `run` would create now.
 
+        Exception: if a release with running totals was drawn, but its directory isn't complete,
+        `run` first creates that directory.
+
         Returns:
             The directory (in a series, of the next release); None for a spec without an output.
 
@@ -328,8 +333,9 @@ class Release:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
         Without a series, every call is another release: it draws fresh noise and spends the whole
-        budget again. A ledger is charged before a row is read, even if the release then fails. The
-        first release of a series is charged for all; each release has its own directory.
+        budget again. A ledger is charged before a row is read, and stays charged if the release
+        then fails. The first release of a series is charged for all; each release has its own
+        directory.
 
         Args:
             progress: Called with each stage in words, never with a number of rows.
@@ -344,7 +350,8 @@ class Release:
             SourceError: The source can't be read.
             SpecError: The source doesn't fit the spec.
             InvalidArgument: `sign` is given without an output, or `label` without a ledger.
-            InvalidInput: The output exists or can't be written.
+            InvalidInput: The output exists or can't be written, `sign` holds no Ed25519 key, or the
+                rehearsal before the charge fails.
             Refused: No noise can serve a query, the ledger doesn't admit the charge, or all
                 releases of the series were published.
         """
@@ -417,7 +424,7 @@ class Release:
         return draft.publish(step, rows)
 
     def restart(self, *, label: str | None = None) -> int:
-        """Begin a new tree of noise in a series with running totals whose state file is lost.
+        """Begin a new tree of noise for running totals whose state file is lost or outdated.
 
         It costs no ε: no row is counted in two releases. Running totals begin anew.
 

@@ -73,7 +73,7 @@ class Step:
 
 
 def state_file(spec: Spec, folder: Path) -> StateFile:
-    """The state file of a spec in `folder`: by default the path of its output with .state."""
+    """The state file of a spec in `folder`; by default, .state is appended to the output's path."""
     if spec.series is None or spec.output is None:
         raise TypeError("the checks of the spec come first")
     # "weekly/" gives "weekly.state", which is not in that folder
@@ -84,7 +84,8 @@ def state_file(spec: Spec, folder: Path) -> StateFile:
 def plan_digest(spec: Spec, certificate: PlanCertificate) -> str:
     """The SHA-256 of everything that must stay the same during a series.
 
-    That is the certificate, and the spec without its source, output, report and paths of files.
+    That is the certificate, and the spec without its output, report, ledger and state file. Of the
+    section [data], it has only the filter and the column `on` of each join.
     """
     raw = spec_file.to_dict(spec)
     joined = {name: join.on for name, join in spec.data.join.items()}
@@ -165,7 +166,7 @@ def _check_has_totals(begun: ChargedSeries, standing: Standing) -> None:
 
 
 def _is_of(folder: Path, state: State) -> bool:
-    """True if the folder holds the last release that the state records as drawn."""
+    """True if the seal in `folder` has the digest of the last release that the state records."""
     try:
         link = Seal.read(folder).link
     except (CertificateRejected, SourceError):
@@ -174,7 +175,7 @@ def _is_of(folder: Path, state: State) -> bool:
 
 
 def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) -> bool:
-    """True if the state belongs to the ledger's last entry; False if it is older.
+    """True if the state belongs to the ledger's last entry of the series.
 
     Raises Refused for a state of another plan, and if the ledger is older than the state.
     """
@@ -196,9 +197,9 @@ def plan_step(spec_layout: SpecLayout, certificate: PlanCertificate, step: Step)
 @final
 @dataclass(frozen=True, kw_only=True)
 class SeriesRelease:
-    """A release of a series that is to be drawn, or whose folder is to be written.
+    """A release of a series with running totals: to be drawn, or drawn but without a folder.
 
-    `plan` is the plan of its step.
+    `plan` is the plan of this release, from `plan_step`.
     """
 
     spec_layout: SpecLayout
@@ -212,7 +213,8 @@ class SeriesRelease:
     def publish(self, step: Step, rows: Source | None) -> output.ReleasedTables:
         """Draw the release of a step, or finish it without `rows`, and write its folder.
 
-        Raises the errors of the ledger, and Refused if another process published the release.
+        Raises the errors of the ledger, Refused if another process published the release, and
+        InvalidInput if the folder can't be written.
         """
         plan, standing, file = self.plan, self.standing, self._file
         path = standing.folder_of(_output(plan.spec, self.folder), step.number)
@@ -251,7 +253,8 @@ class SeriesRelease:
     def _draw(self, step: Step, rows: Source) -> _Drawn:
         """Sum the rows, draw the noise, and record the release.
 
-        The ledger and the state file both get the new record, or neither does.
+        Before the first release, the whole series is charged. The ledger and the state file both
+        get the record of the release, or neither does.
         """
         plan = self.plan
         self.tell("Trying the queries without rows")
@@ -354,8 +357,8 @@ def check_link(plan: Plan, seal: Seal, folder: Path) -> None:
     plan_hash = plan_digest(plan.spec, plan.certificate)
     if link.follows(plan=plan_hash, release=number, counts=counts) != link.digest:
         raise CertificateRejected(
-            "The checksum (digest) of the running totals in {RECORD} doesn't fit the counts of the "
-            "release."
+            f"The checksum (digest) of the running totals in {RECORD} doesn't fit the counts of "
+            "the release."
         )
 
 
@@ -400,7 +403,7 @@ def _records(sums: Mapping[str, RunningSums]) -> dict[str, Any]:
 
 
 def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
-    """The state after a release, with the new sums. After the last release, it holds no noise."""
+    """The state after a release, with the new sums; after the `last` release, without noise."""
     sums = _records(memory.after)
     if last:
         for record in sums.values():

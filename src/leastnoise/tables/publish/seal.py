@@ -49,7 +49,10 @@ class Link:
     digest: str
 
     def follows(self, *, plan: str, release: int, counts: Mapping[str, Sequence[int]]) -> str:
-        """The digest of a release with these counts, chained to the digest `before`."""
+        """The digest of a release with these counts, chained to the digest `before`.
+
+        `plan` is the release's `plan_digest`.
+        """
         return chained(self.before, plan=plan, release=release, counts=counts)
 
     def to_record(self) -> dict[str, Any]:
@@ -71,9 +74,9 @@ class Link:
 class Seal:
     """The SHA-256 of each file of a release, and the release's place in ledger and series.
 
-    `files` has the SHA-256 by file name. `entry` is the number of the charged ledger entry, if any.
-    `release_number` is the position in a series, from 1 on. `link` is for series with running
-    totals.
+    `files` has the SHA-256 by file name. `entry` is the number of the ledger's entry for the
+    release, if there is a ledger. `release_number` is the position in a series, from 1 on. `link`
+    is for series with running totals.
     """
 
     files: dict[str, str]
@@ -126,7 +129,7 @@ class Seal:
         return cls(files=files, entry=entry, release_number=release_number, link=link)
 
     def check(self, folder: Path, *, names: list[str]) -> None:
-        """Raise CertificateRejected unless the seal covers the files `names`, all unchanged."""
+        """Raise CertificateRejected unless the sealed files are `names`, and none was changed."""
         if sorted(self.files) != sorted(names):
             raise CertificateRejected(f"{RECORD} lists other files than the release has.")
         for name in names:

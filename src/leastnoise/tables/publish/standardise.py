@@ -3,8 +3,8 @@
 Notation: a is a band, w_a its weight, and ρ_a its rate without noise; A is the number of bands.
 
 An interval holds each ρ_a with probability 1 − 0.05/A (`fieller`). By Bonferroni all intervals hold
-together with probability 95 %. Then Σ w_a ρ_a lies between Σ w_a times the lower ends and Σ w_a
-times the upper ends.
+together with probability 95 % or more. Then Σ w_a ρ_a lies between Σ w_a times the lower ends and
+Σ w_a times the upper ends.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _LARGEST = 10**15  # more than any population, and far from an overflow
 def standardise_rates(
     directory: str | Path, *, query: str, weights: Mapping[str, Sequence[Any]]
 ) -> Table:
-    """Weight the ratios of a release by a standard population, and sum them over its bands.
+    """Weight the ratios of a release by a standard population; sum them over the bands of a column.
 
     The release is verified first. The rates are post-processing and cost no budget. Each interval
-    holds the rate without noise with 95 % or more, whatever the law of the noise. With many bands
-    it is wider than necessary.
+    holds the rate without noise with probability 95 % or more. With many bands it is wider than
+    necessary.
 
     Args:
         directory: Directory of the release.
@@ -90,7 +90,10 @@ def standardise_rates(
     shape = [grouped.cells for grouped in part.layout.axes]
 
     def scale(cells: Floats) -> Floats:
-        """The numbers of a group's bands times their weights, a row for each group; 0 · ∞ = 0."""
+        """The number of each cell times the weight of its band, with 0 · ∞ = 0.
+
+        The result has a row for each group of the other columns, and a column for each band.
+        """
         bands = np.moveaxis(cells.reshape(shape), axis, -1)
         scaled = np.multiply(bands, factors, out=np.zeros(bands.shape), where=factors > 0)
         return scaled.reshape(-1, len(factors))

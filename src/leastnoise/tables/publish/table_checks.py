@@ -37,13 +37,12 @@ _TOLERANCE = 1e-7
 
 
 def check_table(path: Path, parts: Sequence[TablePart]) -> int:
-    """Check a table against the form and the noise of its parts; return its number of rows.
+    """Check a table against the form and the noise of its `parts`; return its number of rows.
 
-    Checks names, keys, rows, the `_std` of counts and sums, intervals, and the columns of each
-    part. Of the columns that earlier versions did not write, either all or none may be missing. If
-    counts decide which groups are published, `find_wrong_rows` checks the rows. `find_wrong_keys`
-    checks unlisted keys. Suppressed rows must be blank; then they are checked as rows of 0. Raises
-    CertificateRejected.
+    Checks the columns' names, the keys (`_check_keys`), the `_std` of counts and sums, and the
+    numbers of each part (`find_wrong`). Of the columns that earlier versions did not write, either
+    all or none may be missing. Suppressed rows must be blank; then they are checked as rows of 0.
+    Raises CertificateRejected if anything is wrong.
     """
     layouts = [layout for part in parts for layout in part.layouts]
     noisy = [pair for part in parts for pair in part.noisy]
@@ -116,7 +115,11 @@ def _check_keys(
     *,
     rows: int,
 ) -> None:
-    """Check that the rows have the public keys; `find_wrong_keys` checks unlisted keys."""
+    """Raise CertificateRejected unless a table has rows that its layout allows.
+
+    If the rows are public, they have all public keys, in order. Otherwise `find_wrong_rows` checks
+    which rows are published, and `find_wrong_keys` checks their keys.
+    """
     kind = path.suffix.removeprefix(".")
     if not layout.rows_are_public:
         order = numbers[layout.decides] if layout.decides and layout.top is not None else None
@@ -147,5 +150,5 @@ def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
 
 
 def is_close(stored: float, wanted: float) -> bool:
-    """True if two floats differ at most as much as by rounding on different machines."""
+    """True if two floats differ by at most 1e-7 (relative), as results of two machines may."""
     return math.isclose(stored, wanted, rel_tol=_TOLERANCE)

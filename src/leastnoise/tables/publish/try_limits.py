@@ -1,8 +1,8 @@
 """Compare the noise and the bias of several values of a limit, on a file that isn't private.
 
-Nothing here is private: it compares exact numbers of the file with and without limits. The noise of
-each value is the noise of its plan. The bias is the difference from the same query without limits,
-and with bounds that hold every value of the file.
+The result is not private: it compares exact numbers of the file with and without limits. For each
+value of the limit, the noise is as in the plan with this value. The bias is the difference from the
+same query without limits, and with bounds that hold every value of the file.
 
 Over the cells of a statistic, noise² is the mean of its variances, bias² the mean of the squared
 differences, and total² = noise² + bias².
@@ -55,9 +55,9 @@ _NONE = NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0)
 class Trial:
     """The error of one statistic with one value of a limit, in the statistic's own units.
 
-    `noise`, `bias` and `total` are root mean squares over the groups of the statistic; for a mean,
-    over groups that have values. `least` is True if no value of the limit has a clearly smaller
-    total, and some value has a clearly larger one.
+    `noise`, `bias` and `total` are root mean squares over the groups of the statistic; for a mean
+    or a similar statistic, over groups that have values. `least` is True if no value of the limit
+    has a clearly smaller total, and some value has a clearly larger one.
     """
 
     query: str
@@ -116,8 +116,9 @@ def try_limits(
         InvalidArgument: The limit or a value is malformed.
         SpecError: The spec is invalid.
         SourceError: A file can't be read.
-        Refused: No noise can serve a query, no statistic can be compared, or each release finds
-            limits or bounds anew. Also if the spec is invalid with bounds that hold all values.
+        Refused: No noise can serve a query, no statistic can be compared, a person has too many
+            rows, or each release finds limits or bounds anew. Also if the spec is invalid with
+            bounds that hold all values.
     """
     key_of(name)
     if not 1 <= len(values) <= MOST_VALUES:
@@ -182,7 +183,10 @@ def try_limits(
 
 
 def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
-    """A spec with another value of the limit; raises InvalidArgument if the value is malformed."""
+    """A spec with another value of the limit `name`.
+
+    Raises InvalidArgument if the value is malformed, or if the column of bounds has no section.
+    """
     changed = copy.deepcopy(raw)
     if name.startswith(_BOUNDS):
         low, dots, high = value.partition("..")
@@ -202,7 +206,8 @@ def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     """A spec without limits that drop rows, and with bounds that hold every value of the file.
 
-    Its numbers are neither rounded nor clamped at 0. Raises Refused if a person has too many rows.
+    `round` and `clamp` are left out, too. `spec` is a spec from `raw`. Raises Refused if a person
+    has too many rows.
     """
     changed = copy.deepcopy(raw)
     unused = {"clipping", "rest", "clamp", "round", "contribution"}
@@ -236,7 +241,7 @@ def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, A
 
 
 def _sum_cells(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
-    """The sums of each cell over the rows of the file, shape (cells, components)."""
+    """The sums of each cell of `layout` over the rows of the file, shape (cells, components)."""
     rows = source.find_source(spec, folder)
     vector = ExactTotals.of(rows, spec, tell=lambda _: None).vector(layout)
     return vector.reshape(-1, len(layout.components)) / 2.0**layout.bits
@@ -245,9 +250,10 @@ def _sum_cells(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
 def _find_errors(
     spec: Spec, part: NoisyPart, truth: _Cells, *, value: str, folder: Path
 ) -> Iterator[Trial]:
-    """Yield the error of each statistic of a query.
+    """Yield the error of each statistic of the query `part`, planned with `value` as the limit.
 
-    `truth` has the exact cells of the query without limits.
+    `truth` has the exact cells of the query without limits. A statistic that needs values is left
+    out if no cell has any.
     """
     layout = part.layout
     limited = _sum_cells(spec, layout, folder)
@@ -294,7 +300,7 @@ def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
 def _list_uncompared(trials: Sequence[Trial], spec_layout: SpecLayout, plan: Plan) -> Iterator[str]:
     """Yield texts such as "mean age of visits" for statistics that aren't compared.
 
-    Counts of rows that limits drop are not listed.
+    Statistics over all groups together are not listed: they count what limits and bounds drop.
     """
     compared = {(trial.query, trial.statistic) for trial in trials}
     for query in plan.by_query:

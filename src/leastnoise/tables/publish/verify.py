@@ -98,7 +98,8 @@ def verify_directory(
     - that margins, levels and cumulative counts add up exactly, and that whole numbers among them
       follow from their intervals.
 
-    At last the SHA-256 of each file is compared with the release's record.
+    Then the SHA-256 of each file is compared with the release's record. If bounds of columns were
+    found, they have to follow from the published quantiles.
 
     Not promised: that the values came out of the mechanism, or that the spec names the true source.
     Without a key, someone may have replaced both a table and its SHA-256.
@@ -113,6 +114,7 @@ def verify_directory(
 
     Raises:
         SourceError: The directory can't be read.
+        InvalidInput: `key` is not a file with a public Ed25519 key.
         CertificateRejected: The release is false or damaged; names the reason.
         LedgerRejected: The ledger was edited, or the release is not in it.
     """
@@ -210,9 +212,9 @@ def _find_account(
 ) -> Account:
     """The account that the ledger charged for the release.
 
-    Raises LedgerRejected for an edited ledger or one without the release. Raises
-    CertificateRejected if the release states no charge, or if the account isn't the account in the
-    spec.
+    Raises LedgerRejected for an edited ledger or a ledger without the release. Raises
+    CertificateRejected if the release states no charge, or if the account has another name, unit or
+    neighbours than the spec says.
     """
     if sealed.entry is None:
         raise CertificateRejected(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def numbered_folders(path: Path) -> list[Path]:
-    """The folders of releases in the output folder of a series, by number."""
+    """The folders of releases in the output folder of a series, in order of their numbers."""
     folders = sorted(path.iterdir()) if path.is_dir() else []
     named = (name for name in folders if name.name.isascii() and name.name.isdigit())
     return sorted((name for name in named if name.is_dir()), key=lambda name: int(name.name))
@@ -38,10 +38,14 @@ def verify_series(
 ) -> list[VerifiedRelease]:
     """Verify every release in the output folder of a series, and check that releases fit together.
 
-    All releases have the same certificate, and the same spec apart from source, output and report.
-    Between restarts, each running total is exactly the previous total plus the count. Each release
-    has the digest of the previous release. Releases may be missing before a restart. Missing
-    folders after the last one are not noticed.
+    These are checked:
+
+    - All releases have the same certificate, and specs with the same `plan_digest`.
+    - Each running total since a restart is exactly the previous total plus the count.
+    - Each release records the digest of the release before it, if that has a folder.
+    - No folder is missing, except directly before a restart.
+
+    Missing folders after the last one are not noticed.
 
     Args:
         path: The folder with the folders of the releases, 01, 02 and so on.
@@ -103,7 +107,7 @@ def sum_releases(path: str | Path, first: int, last: int) -> list[Table]:
         last: Number of the last release of the sum.
 
     Returns:
-        A table for each query, with the exact standard deviation and 95 % interval of each sum.
+        A table for each query, with the standard deviation and 95 % interval of each sum.
 
     Raises:
         InvalidArgument: The releases are out of order, or aren't all published in one tree.
@@ -157,7 +161,9 @@ def _check_start(release: VerifiedRelease) -> None:
 def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
     """Raise CertificateRejected unless the release `after` can follow `before`.
 
-    It has the next number, unless it begins a new tree: then releases may be missing before it.
+    Both need the same certificate and plan. `after` must have the next number, unless it begins a
+    new tree: then releases may be missing before it. With the next number, `after` must also record
+    the digest of `before`.
     """
     first, second = before.release_number or 0, after.release_number or 0
     where = f"Releases {first:,} and {second:,}"
@@ -185,7 +191,11 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
 
 
 def _check_totals(after: VerifiedRelease, before: Numbers, numbers: Numbers) -> None:
-    """Raise CertificateRejected unless each total is the previous total plus the count."""
+    """Raise CertificateRejected unless each total is the previous total plus the count.
+
+    `before` has the counts and totals of the previous release, and `numbers` has the counts and
+    totals of the release `after`.
+    """
     for label, (counts, totals) in numbers.items():
         added = [total + count for total, count in zip(before[label][1], counts, strict=True)]
         if added != totals:

@@ -75,7 +75,11 @@ def _csv_lines(table: Table, query: QueryPlan, spec: Spec) -> Iterable[Sequence[
 
 
 def check_headers(folder: Path, spec: Spec, query: QueryPlan) -> None:
-    """Raise CertificateRejected unless a table's headers and labels are as the spec asks."""
+    """Raise CertificateRejected unless a table's headers and labels are as the spec asks.
+
+    Parquet and JSON have no labels: `check_table` checks the names of their columns. A plain CSV of
+    an earlier version may lack newer columns.
+    """
     output, parts = spec.output, query.layouts
     if output is None or output.format in {"parquet", "json"}:
         return
@@ -121,8 +125,8 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
     """The number format of each column of statistics.
 
     Counts are shown as whole numbers. Other numbers, and all standard deviations, get the number of
-    decimals that shows two digits of the smallest deviation. If no deviation is known, the format
-    is the general one.
+    decimals that shows two digits of the statistic's smallest deviation. If no deviation is known,
+    the statistic's columns have the format General of workbooks.
     """
     formats: dict[str, str] = {}
     for asked in statistics_of(query.layouts):
@@ -139,7 +143,7 @@ def _number_formats(table: Table, query: QueryPlan) -> dict[str, str]:
 
 
 def _digits_after_point(stds: Sequence[Any]) -> int | None:
-    """The decimals that show two digits of the smallest positive deviation, at most 12.
+    """The number of decimals that shows two digits of the smallest positive deviation, at most 12.
 
     None if no deviation is positive and finite.
     """

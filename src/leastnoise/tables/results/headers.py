@@ -66,7 +66,7 @@ def headers_of(parts: Sequence[TableShape], spec: Spec) -> list[str]:
 
 
 def in_words(asked: AnyStatistic, spec: Spec) -> str:
-    """A statistic's name for readers; a count without a column names the counted unit."""
+    """A statistic's name for readers, such as "mean of Doctor visits", with labels of columns."""
     if asked.label == "count_units":
         return f"count (each {spec.privacy.person} once)"
     if asked.label == "count" and not spec.privacy.by_row:
@@ -86,7 +86,7 @@ def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
 
 
 def describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
-    """A sentence that lists a table's statistics and keys."""
+    """A sentence that lists a table's statistics, and its keys or the number of its conditions."""
     layout = parts[0]
     what = (
         ", ".join(in_words(asked, spec) for asked in statistics_of(parts))

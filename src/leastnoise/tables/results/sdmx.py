@@ -1,7 +1,7 @@
 """A table as observations in SDMX-CSV 2.0: a line for each statistic of each group.
 
-Its dimensions are the keys and STATISTIC. The attributes of an observation are its status, the
-standard deviation of its noise, and its interval.
+Its dimensions are the keys and STATISTIC. The attributes of an observation are its status, and its
+error: the standard deviation of the noise and an interval, or the error in rows.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def is_header(names: Sequence[str], parts: Sequence[TableShape]) -> bool:
 def read_columns(
     names: Sequence[str], lines: Sequence[Sequence[str]], parts: Sequence[TableShape]
 ) -> dict[str, list[Any]]:
-    """The columns of the table, as texts.
+    """The columns of the table, as texts, from the header `names` and the other `lines`.
 
-    Raises ValueError unless the lines are its observations.
+    Raises ValueError if the lines have another form, or another order, than its observations.
     """
     if not lines:
         return {name: [] for name in result_columns(parts)}

@@ -77,8 +77,8 @@ def publish_all(layout: Layout) -> Layout:
 def select_groups(layout: TableShape, table: Table) -> Table:
     """The published rows of a query's `table`, given the layout of any of its parts.
 
-    Groups with counts below `min_count` are left out. Of the others, the `top` groups with the
-    largest counts are kept; groups with equal counts are ordered by their keys.
+    Groups with counts below `min_count` are left out. With `top`, the groups with the largest
+    counts are kept, in falling order; groups with equal counts keep their order.
     """
     if layout.decides is None:
         return table
@@ -114,7 +114,7 @@ def find_wrong_rows(layout: TableShape, numbers: Mapping[str, Sequence[float]]) 
 
 
 def describe_kept_groups(layout: Layout) -> Iterator[str]:
-    """Sentences about the rounding of counts, and about the rules by which groups are published."""
+    """Sentences about the rounding of counts, and about groups left out and suppressed rows."""
     if layout.multiple > 1 and any(statistic.counts for statistic in layout.statistics):
         yield (
             f"Counts are rounded to multiples of {layout.multiple:,}, and their intervals rounded "
@@ -140,7 +140,7 @@ def describe_kept_groups(layout: Layout) -> Iterator[str]:
 class Table(Framed, Shown):
     """A named table: column names, and a list of values for each, all of the same length.
 
-    As a frame it has the same columns: the keys, and for each statistic its value, `_std`, `_low`
+    As a frame it has the same columns: the keys, and for most statistics a value, `_std`, `_low`
     and `_high` in the statistic's own units; see `table_of`. An interval holds the value without
     noise with probability 95 %, or with the probability that `confidence` states for its statistic.
     """
@@ -156,7 +156,7 @@ class Table(Framed, Shown):
         )
 
     def __str__(self) -> str:
-        """The table as text: each statistic's value, and the interval of 95 % of its noise."""
+        """The first rows as text: keys, each statistic's value, and its interval if it has one."""
         heads, columns = zip(*self.text_columns(), strict=True)
         rows = [*islice(zip(*columns, strict=True), MOST_ROWS)]
         more = len(self) - len(rows)
@@ -164,7 +164,7 @@ class Table(Framed, Shown):
         return "\n".join([repr(self), "", text_table(heads, rows), *note])
 
     def text_columns(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
-        """Pairs of a head and a column as text; the two ends of an interval form one column.
+        """Pairs of a head and a column as text: keys, values, and intervals as one column.
 
         `truth` has the exact value of every statistic, shape (rows, statistics): for public data
         only.
@@ -205,7 +205,7 @@ class Table(Framed, Shown):
 
 
 def _shown(values: Sequence[Any]) -> list[str]:
-    """A column as text, without decimals if all floats are whole."""
+    """A column as text, without decimals if all its values are whole floats."""
     whole = all(
         isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE
         for value in values
@@ -232,10 +232,10 @@ def table_of(
     """The table of a query, or of a part of it, from its noisy vector, shape (dimension,).
 
     `noise` has an error per component. Each interval from `_low` to `_high`, taken by itself, holds
-    the statistic without noise (clamped and clipped as the plan says) with probability 95 %. `_std`
-    is the standard deviation of the noise before rounding and clamping. `keys` are the columns of
-    keys, a value per row; they are needed for unlisted groups only. All this is post-processing of
-    the vector and of public numbers.
+    the statistic without noise (clamped and clipped as the plan says) with a probability of at
+    least 95 %. `_std` is the standard deviation of the noise before rounding and clamping. `keys`
+    are the columns of keys, a value per row; they are needed only for unlisted groups and for
+    selected groups. All this is post-processing of the vector and of public numbers.
     """
     cells = vector.reshape(-1, len(layout.components))
     values = key_columns(layout) if keys is None else [*keys]
@@ -290,7 +290,7 @@ def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> lis
 
 
 def key_columns(layout: TableShape) -> list[list[Any]]:
-    """The columns of keys, with a value per cell."""
+    """The columns of keys, with a value per cell, for groups that the spec lists."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]
     columns: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""The tables of a release as files; every key reads back unchanged."""
+"""The tables of a release as files, from which every key can be restored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leastnoise import _files
 from leastnoise.tables.results import sdmx
 from leastnoise.tables.results.headers import SEPARATOR
-from leastnoise.tables.results.table import key_names, result_columns
+from leastnoise.tables.results.table import key_names, result_columns, statistics_of
 from leastnoise.tables.results.workbook import WORKBOOK, read_sheet, values_in_cells
 from leastnoise.tables.values import parquet_rows
 from leastnoise.tables.values.connection import open_cursor
@@ -61,8 +61,8 @@ def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
 
     `parts` are the layouts of the parts of its query. A `path` that ends in .xlsx stands for the
-    workbook of its folder. At most the longest possible table is read.
-    Raises InvalidInput, OSError, ValueError or duckdb.Error for any other file.
+    workbook of its folder. The number of bytes that are read is limited. Raises InvalidInput,
+    OSError, ValueError or duckdb.Error if the file can't be read as such a table.
     """
     if path.suffix == ".xlsx":
         columns, _ = read_labelled(path.with_name(WORKBOOK), parts)
@@ -79,7 +79,7 @@ def read_labelled(
 ) -> tuple[dict[str, list[Any]], list[str]]:
     """The columns of a query's table in a workbook, and the labels above them.
 
-    Raises InvalidInput, OSError or ValueError for any other file.
+    Raises InvalidInput, OSError or ValueError if the file can't be read as such a workbook.
     """
     content = _files.read_bytes(path, most=_LARGEST_WORKBOOK, links=False)
     most_bytes = _IN_XML * _largest(parts)
@@ -88,7 +88,7 @@ def read_labelled(
 
 
 def read_header(path: Path, parts: Sequence[TableShape]) -> list[str]:
-    """The header of a CSV: the names and labels of its columns, exactly as in the file."""
+    """The fields of a CSV's header, as `headers_of` or `sdmx.header_of` gave them."""
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     return [*map(unescape_formulas, next(_csv_rows(content.decode("utf-8")), []))]
 
@@ -131,13 +131,14 @@ def _largest(parts: Sequence[TableShape]) -> int:
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:
         return 2**31  # the number of published groups has no bound
-    letters = sum(map(len, columns))
-    letters += sum(
+    keys = sum(
         max(len(str(value)) for value in values)
         for axis in layout.axes
         for values in axis.columns.values()
     )
-    letters += max((len(condition.name) for condition in layout.conditions), default=0)
+    keys += max((len(condition.name) for condition in layout.conditions), default=0)
+    lines = max(1, len(statistics_of(parts)))  # SDMX-CSV has the keys in a line for each statistic
+    letters = sum(map(len, columns)) + lines * keys
     # An escaped letter in JSON has at most 12 bytes, a number with its punctuation at most 64.
     row = 12 * letters + 64 * len(columns)
     room = 2**20  # bytes for everything that doesn't grow with the rows

@@ -1,4 +1,4 @@
-"""A workbook (.xlsx) with a cover sheet and a sheet for each table; every key reads back unchanged.
+"""A workbook (.xlsx) with a cover sheet and a sheet for each table; every key can be restored.
 
 Its bytes depend on its contents alone: dates and file modes inside it are constant. A text is never
 a formula, even if it begins with a sign such as "=". Numbers have all their digits, except that −0
@@ -242,8 +242,8 @@ def read_sheet(
 ) -> tuple[dict[str, list[Any]], list[str]]:
     """The columns of the table `name` in a workbook of `write_workbook`, and their labels.
 
-    At most one row more than `most_rows` is read. Raises ValueError for any other file, and for a
-    sheet of more than `most_bytes` bytes.
+    At most one row more than `most_rows` is read. Raises ValueError for a file of another form, and
+    for a sheet of more than `most_bytes` bytes.
     """
     names: list[Any] = []
     labels: list[Any] = []
@@ -267,7 +267,11 @@ def read_sheet(
 
 
 def _rows_of(book: ZipFile, path: str, most_bytes: int) -> Iterator[list[Any]]:
-    """The rows of a sheet; raises ValueError for cells that `write_workbook` doesn't write."""
+    """The rows of a sheet, each with the values of its cells.
+
+    Raises ValueError for a sheet of more than `most_bytes` bytes, and for a cell of a kind that
+    `write_workbook` doesn't write.
+    """
     if book.getinfo(path).file_size > most_bytes:
         raise ValueError("a sheet that is too long")
     with book.open(path) as file:

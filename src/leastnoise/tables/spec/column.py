@@ -125,8 +125,8 @@ class Grid(Section):
 def check_candidates(values: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Return the candidates; raise ValueError unless they can be candidates of a column.
 
-    There have to be 2 to 100,000 candidates, which are smaller than 2^1000 in size, and increase as
-    floats.
+    There have to be 2 to 100,000 candidates between −2^1000 and 2^1000, which still increase after
+    rounding to floats.
     """
     if not 2 <= len(values) <= MOST_CANDIDATES:
         raise ValueError(f"Expected 2 to {MOST_CANDIDATES:,} candidates, got {len(values):,}.")
@@ -181,10 +181,11 @@ _FORMS = (
 class FindBounds(Section):
     """Bounds that a release finds: two quantiles of the column, among its public candidates.
 
-    An additional query finds them, with `share` of the whole budget. Reading a spec adds that
-    query, names it in `query`, and drops `share`, `levels` and `candidates` here. A bound that is
-    publicly known (`low` or `high`) isn't searched: then only the other quantile is chosen. `found`
-    are the bounds that a release found.
+    A query finds them, with `share` of the whole budget. Reading a spec adds this query, states its
+    name as `query`, and drops `share` and `levels` here. A spec can also name one of its queries as
+    `query`, without `share`. `candidates` become candidates of the column. A bound that is publicly
+    known (`low` or `high`) isn't searched: then only the other quantile is chosen. `found` are the
+    bounds that a release found; equal quantiles give neighbouring candidates.
     """
 
     find: _True = key("the flag that lets the release find the bounds", "bounds = { find = true }")
@@ -233,13 +234,15 @@ BoundsOrFind = Annotated[
 class Column(Section):
     """Public facts about a column.
 
-    `bounds` clamp each value; the release can find them. `missing` is the treatment of missing
-    values: NULL, NaN, infinities and unreadable values. "skip", the default, leaves them out of
-    sums and means. A number replaces them. "none" promises that no value is missing; a missing
-    value then counts as the middle of `bounds`. Histograms drop missing values, unless a number
-    replaces them. A query that names only the column groups by its public `keys`, or by the bands
-    between its `edges`. Quantiles are chosen among the `candidates`. `label` is the column's name
-    in plans and pages.
+    In sums and means, `bounds` clamp each value; the release can find them. `missing` is the
+    treatment of missing values: NULL, NaN, infinities and unreadable values. "skip", the default,
+    leaves them out of sums and means. A number replaces them. "none" promises that no value is
+    missing; in a sum or mean, a missing value then counts as the middle of `bounds`. Histograms
+    drop missing values, unless a number replaces them.
+
+    A query that groups by the column's name alone uses its public `keys`, or the bands between its
+    `edges`. Quantiles are chosen among the `candidates`. `label` is the column's name in plans and
+    pages.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -287,19 +290,22 @@ class Column(Section):
 
     @property
     def number(self) -> Fraction | None:
-        """The number that replaces a missing value everywhere; None if no number does."""
+        """The number in `missing`, which replaces missing values; None if `missing` is a word."""
         return None if isinstance(self.missing, str) else self.missing
 
     @property
     def counts_as(self) -> Fraction | None:
-        """The number as which a missing value counts in sums and means; None if it is left out."""
+        """The number as which a missing value counts in sums, means and quantiles.
+
+        None if it is left out.
+        """
         if self.missing == NONE and self.limits is not None:
             return sum(self.limits, Fraction(0)) / 2
         return self.number
 
     @property
     def finds(self) -> FindBounds | None:
-        """The section that asks the release to find the bounds; None if it doesn't."""
+        """The section of bounds that the release finds; None if the bounds are given or absent."""
         return self.bounds if isinstance(self.bounds, FindBounds) else None
 
     @property
@@ -309,9 +315,9 @@ class Column(Section):
 
     @property
     def limits(self) -> tuple[Fraction, Fraction] | None:
-        """The bounds that clamp values, or None.
+        """The bounds that clamp values; None without bounds.
 
-        For bounds that are still to be found, these are the widest possible bounds.
+        Before a release has found them, these are the widest bounds that it may find.
         """
         found_bounds = None if self.finds is None else self.finds.found
         return self.widest if found_bounds is None else found_bounds
@@ -329,7 +335,7 @@ class Column(Section):
 
     @property
     def ends(self) -> tuple[Fraction, ...]:
-        """The candidates of the bounds' section, or else of the column; () without candidates."""
+        """The candidates for bounds: from the bounds' section, else from the column; else ()."""
         candidates = None if self.finds is None else self.finds.candidates
         candidates = self.candidates if candidates is None else candidates
         return () if candidates is None else list_candidates(candidates)

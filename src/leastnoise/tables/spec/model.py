@@ -60,11 +60,12 @@ _UNIT_OF_SERIES = re.compile(r" in (?:one release|at most [\d,]+ releases?)$")
 class Data(Section):
     """The source of the rows: files, or a `table` of a database or of Spark's catalog.
 
-    No type or format is guessed from the rows. CSV requires `types`. By default a CSV is UTF-8, its
-    fields are separated by commas (in a .tsv by tabs), its decimal mark is a point, and its first
-    line has the column names; `encoding`, `delimiter`, `decimal` and `header` change that. A text
-    that is invalid in the encoding is missing. A workbook is read like a CSV, from the sheet that
-    `table` names. Files of SPSS, Stata and SAS have types and value labels of their own.
+    No type or format is guessed from the rows. CSV, workbooks and SQLite need `types`. By default a
+    CSV is UTF-8, its fields are separated by commas (in a .tsv by tabs), its decimal mark is a
+    point, and its first line has the column names; `encoding`, `delimiter`, `decimal` and `header`
+    change that. A text that is invalid in the encoding is missing. A workbook is read from the
+    sheet that `table` names, else from its only sheet. Files of SPSS, Stata and SAS have types and
+    value labels of their own.
 
     `engine` names the reader: "duckdb" (the default), "spark" for the session of this process, or
     the address of a Spark Connect server, such as "sc://localhost:15002".
@@ -112,7 +113,7 @@ class Data(Section):
 
     @property
     def join_sentences(self) -> tuple[str, ...]:
-        """A sentence for each table that is joined to the rows."""
+        """For each table that is joined to the rows, a text of a few sentences about it."""
         return tuple(join.in_words(name) for name, join in self.join.items())
 
 
@@ -120,8 +121,8 @@ class Data(Section):
 class LedgerAccount(Section):
     """The ledger file that a release is charged to, relative to the spec.
 
-    `dataset` names the account, if the ledger has several. `plan` is the number of the ledger's
-    entry for a preregistered plan with this release, which was charged at its registration.
+    `dataset` names the account, if the ledger has several. A release of a preregistered plan is
+    charged with that plan; then `plan` is the number of the plan's entry in the ledger.
     """
 
     path: Text = key("the ledger's file, relative to the spec", 'path = "visits.ledger"')
@@ -211,8 +212,9 @@ class Privacy(Section):
     def unit_label(self) -> str:
         """The name of the unit in plans and ledgers.
 
-        The label "row" means that each row is a unit. So a column with this name has the label
-        `column "row"`, as has a column whose name reads like the unit of a series.
+        The label "row" means that each row is a unit. So a column called row has the label
+        `column "row"`. A column whose name reads like the unit of a series, such as "a in one
+        release", gets `column "…"` around its name, too.
         """
         named_alike = _UNIT_OF_SERIES.search(self.unit) is not None
         return f'column "{self.unit}"' if named_alike or self._is_column_row else self.unit
@@ -305,7 +307,7 @@ class Series(Section):
         return None if self.report is None else f"{self.report} is the number of the release"
 
     def condition_of(self, release: int) -> str:
-        """The condition on the rows of the release with this number, as an expression."""
+        """The condition that the report column has this number, as an expression."""
         name = (self.report or "").replace('"', '""')
         return f'"{name}" = {release}'
 
@@ -320,10 +322,10 @@ class Series(Section):
 
 @final
 class Output(Section):
-    """A directory that must not exist yet, and the format of its tables.
+    """The directory of a release, which must not exist yet, and the format of its tables.
 
-    For a series it contains a directory for each release, named by its number: 01 to 52. `report`
-    asks the command line to add a page about the release.
+    For a series, `path` contains a directory for each release, named by the release's number, such
+    as 01 to 52. `report` asks the command line to add a page about the release.
 
     `xlsx` is a workbook with a cover sheet and a sheet for each table. `sdmx-csv` has a line for
     each statistic of each group, and needs the `agency` of its structures. The header of a CSV has
@@ -369,10 +371,10 @@ class About(Section):
 
 @final
 class Spec(Section):
-    """A whole release, as a value. Create one with `spec_file.read` or `spec_file.parse`.
+    """A whole release, as a value. Create one with `spec_file.loads` or `spec_file.parse`.
 
-    `derive` has columns that are computed from columns of the source: from one row, or over all
-    rows of a unit.
+    `derive` has columns that are computed from other columns: from one row, or over all rows of a
+    unit.
     """
 
     version: Annotated[int, PlainValidator(read_version, json_schema_input_type=Literal[1])] = key(
@@ -414,7 +416,7 @@ class Spec(Section):
 
     @property
     def compositions(self) -> int:
-        """The number of releases that one unit can change: 1 without a series."""
+        """The most releases that one unit can change: 1 without a series."""
         return 1 if self.series is None else self.series.compositions
 
     @property
@@ -433,7 +435,8 @@ class Spec(Section):
     def report_rule(self) -> str:
         """The rule that assigns rows to releases; "" without a report column.
 
-        The rule is the report column, with the expressions from which that column may be derived.
+        The rule is the name of the report column. If the column is derived, the rule is instead the
+        expression of each derived column down to this one.
         """
         column = None if self.series is None else self.series.report
         if column is None or column not in self.derive:
@@ -479,9 +482,9 @@ class Spec(Section):
         return tuple(text for text in conditions if text is not None)
 
     def groupings(self, query: Query) -> dict[str, Grouping]:
-        """The keys or bands of each column by which `query` groups.
+        """The keys, bands or private keys of each column by which `query` groups.
 
-        A column has () if the query only names it, and its section gives neither keys nor bands.
+        A column has () if the query only names it, and its section gives neither keys nor edges.
         """
         if isinstance(query.group_by, dict):
             return {

@@ -213,10 +213,11 @@ _Condition = dict[Text, Predicate]
 
 @final
 class Accuracy(Section):
-    """The largest error of a query's numbers: a half-width or a standard deviation, in their units.
+    """The largest error that a query's numbers may have, in their units.
 
-    `half_width_95` is for intervals that hold 95 % of the noise. `statistic` names the only
-    statistic to which it applies; by default it applies to all.
+    It is a standard deviation `std`, or `half_width_95`: half the width of an interval that holds
+    95 % of the noise. `statistic` names the only statistic that has to meet it. By default all have
+    to, except quantiles.
     """
 
     half_width_95: Positive | None = key(
@@ -239,14 +240,17 @@ class Assumed(Section):
 
 @final
 class Query(Section):
-    """One query: a table, whose noise has a share of the budget in proportion to `importance`.
+    """One query: a table, or tables that add up, with a share of the budget by `importance`.
 
     Each of the named `conditions` is a predicate on every column that it lists. `round` publishes
-    whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up accept these
-    two keys only together, and still add up. Groups whose first published count is below
-    `min_count` are left out, or suppressed in margins. Of the other groups, the `top` largest are
-    published; `by` is the method of choosing them. `clipping` and `rest` are shares of the query's
-    budget for additional queries, which replace these keys when the spec is read.
+    whole counts; `clamp` publishes 0 for negative counts and sums. Tables that add up never have
+    one of these two keys without the other, and still add up.
+
+    Groups whose published count is below `min_count` are left out, or suppressed in margins. `top`
+    keeps the groups with the largest published counts. If `by` is "selection", the top groups are
+    chosen by chance instead, before their counts get noise. If a query has several counts, the
+    first one decides. `clipping` and `rest` are shares of the query's budget for additional
+    queries, which replace these keys when the spec is read.
     """
 
     forms: ClassVar[dict[str, str]] = {

@@ -63,7 +63,7 @@ def key(meaning: str, example: str, **options: Any) -> Any:
 
 
 def entry(written: Any) -> WrapValidator:
-    """A validator for the entries of a table: an entry that couldn't be read becomes None.
+    """A validator for the entries of a table: an entry that is `UNREAD` becomes None.
 
     `written` is the type of an entry in the JSON Schema.
     """
@@ -164,7 +164,10 @@ class Section(BaseModel):
 
     @classmethod
     def _message(cls, item: Any, *, hint: bool) -> str:
-        """The message about a wrong section or key, with an example of correct TOML."""
+        """The message that replaces `item`, one of pydantic's errors about a section or key.
+
+        Only with `hint` does it search for the known key that an unknown key may mean.
+        """
         kind, location, value, fields = item["type"], item["loc"], item["input"], cls._fields()
         if kind == "value_error":
             return str(item["ctx"]["error"])
@@ -195,9 +198,10 @@ class Section(BaseModel):
 
 
 def require_key(value: dict[str, Any], name: str, *, forms: str) -> dict[str, Any]:
-    """Return the table `value`; raise ValueError with all `forms` if it lacks the key `name`.
+    """Return the table `value`; raise ValueError if it lacks the key `name`.
 
-    A table with a misspelt `name` is returned, too; pydantic then suggests the right spelling.
+    The error quotes `forms`, a phrase that lists all forms of the value. A table with a misspelt
+    `name` is returned, too: the error about its unknown key then suggests the right spelling.
     """
     if name in value or any(_validate.nearest(str(given), (name,)) for given in value):
         return value
@@ -205,14 +209,17 @@ def require_key(value: dict[str, Any], name: str, *, forms: str) -> dict[str, An
 
 
 def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
-    """A hint for an unknown key: the known key that is probably meant, or all known keys."""
+    """A hint for an unknown key: the known key that is probably meant, else all known keys.
+
+    Without `hint`, it lists all known keys.
+    """
     return (hint and _validate.nearest(name, known)) or f"Known: {', '.join(known)}."
 
 
 def _meant(allowed: str, value: object) -> str:
-    """A hint at the `allowed` text that was probably meant, to end a message.
+    """A hint at the text that `value` probably means, to end a message; "" without a guess.
 
-    It is "" if nothing similar is known.
+    `allowed` is pydantic's list of the allowed texts, such as "'a', 'b' or 'c'".
     """
     if not isinstance(value, str):
         return ""

@@ -41,7 +41,7 @@ def is_csv(name: str) -> bool:
 
 
 def is_tsv(name: str) -> bool:
-    """True if the fields in a file of this name are separated by tabs."""
+    """True if tabs separate the fields in a file of this name, unless a spec says otherwise."""
     return name.lower().endswith(TSV)
 
 
@@ -51,7 +51,7 @@ def is_statistical(name: str) -> bool:
 
 
 def is_workbook(name: str) -> bool:
-    """True for the name of a workbook."""
+    """True for the name of an Excel workbook (.xlsx)."""
     return name.lower().endswith(WORKBOOKS)
 
 
@@ -99,7 +99,10 @@ def why_no_source(name: str) -> str | None:
 
 
 def _why_secret(address: str) -> str | None:
-    """The reason why an address can't stand in a spec, which is published; None if it can."""
+    """The reason why an address with a password or token can't stand in a spec, which is published.
+
+    None if the address doesn't look as if it had one.
+    """
     if _SECRET.search(unquote(address)):
         return (
             "Leave passwords and tokens out, because a spec is published. PostgreSQL reads the "
@@ -109,7 +112,10 @@ def _why_secret(address: str) -> str | None:
 
 
 def why_no_table(names: Sequence[str], table: str | None) -> str | None:
-    """The reason why the sources `names` can't have this `table`; None if they can."""
+    """The reason why the sources `names` and a spec's `table` don't go together; None if they do.
+
+    `table` names a table of a database or a sheet of a workbook; None if the spec has no such key.
+    """
     database = any(map(is_database, names))
     if database and len(names) > 1:
         return "Expected either a single database or files of rows."
@@ -142,7 +148,7 @@ class Dialect:
     names: tuple[str, ...] = ()
 
     def of_file(self, name: str) -> Self:
-        """The dialect for a file of this name, which decides the delimiter if none is set."""
+        """This dialect, with the delimiter that the file's name implies if no delimiter is set."""
         return replace(self, delimiter=self.delimiter or ("\t" if is_tsv(name) else ","))
 
     @property
@@ -209,9 +215,9 @@ class Join(Section):
     """A table whose rows are joined to the source's rows by equal values of the column `on`.
 
     At most one row is joined to each row of the source. If a value of `on` occurs in no row of the
-    table, or in several, the table's columns are missing. If `on` is the unit's column, the table's
-    rows are part of the persons' data, which the guarantee covers. Otherwise the table has to be
-    `public`.
+    table, or in several, the table's columns are missing. A `public` table isn't protected. Any
+    other table is joined by the unit's column: its rows are part of the persons' data, which the
+    guarantee covers.
     """
 
     forms: ClassVar[dict[str, str]] = {
@@ -243,7 +249,7 @@ class Join(Section):
         return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     def in_words(self, name: str) -> str:
-        """A sentence about this table, which the spec calls `name`."""
+        """Sentences about this table, which the spec calls `name`."""
         row = f"Each row is joined to the row of {name} with the same {self.on}"
         row += ", if exactly one has it"
         if self.public:

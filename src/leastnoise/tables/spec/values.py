@@ -159,7 +159,7 @@ def _share(value: object) -> Fraction:
 
 
 def _check_edges(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Return the edges; raise ValueError unless there are two or more, and they increase."""
+    """Return the edges; raise ValueError unless two or more are given, increasing as floats."""
     if len(edges) < 2:
         raise ValueError("Expected two or more edges.")
     for left, right in pairwise(edges):

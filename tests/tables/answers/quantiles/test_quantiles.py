@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.permute_and_flip import choose_quantiles
+from leastnoise.tables.answers.quantiles.answer import Quantiles
 from leastnoise.tables.answers.quantiles.by_chance import ByChance
 from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.parse import spec_file
@@ -77,3 +80,18 @@ def test_several_are_off_by_what_is_said_of_each() -> None:
     depths = [choice.depth for choice in claim_of(plan).choices]
     assert max(depths) == 3
     assert plan.errors[depths.index(0)] == min(plan.errors, key=lambda item: item.rows_95)
+
+
+def test_the_message_about_another_certificate_names_the_query() -> None:
+    asked, other = planned(["0.9"], candidates=20), planned(["0.5"], candidates=20)
+    quantiles = Quantiles(
+        index=0,
+        layout=asked.layout,
+        share=asked.budget,
+        releases=1,
+        kind=ByChance,
+        beside_trees=False,
+    )
+    assert ByChance.read(quantiles, claim_of(asked)).budget == asked.budget
+    with pytest.raises(CertificateRejected, match=re.escape(f"Query {asked.label!r}: in the")):
+        ByChance.read(quantiles, claim_of(other))

@@ -181,10 +181,10 @@ class TruncatedKStaircase(BodyNoise):
 
     The density at x is ∝ e^(−decay·k(N(x)/scale)). N is the gauge of K = `body`: N(x) is the least
     t >= 0 with x ∈ tK. With γ = `gamma` and R = `radius`, the number of the step is k(r) = 0 for r
-    < γ, and ⌊r − γ⌋ + 1 for γ <= r <= R. The density is 0 where N(x)/scale > R.
+    < γ, and ⌊r − γ⌋ + 1 for γ <= r < R. The density is 0 where N(x)/scale >= R.
 
     With decay = ε and scale = 1 the loss under a shift in K is ∞, ε, 0 or −ε. δ(ε) is the mass that
-    the shift moves beyond R. Among all bodies of one dimension, it is largest for a cube and a
+    the shift moves beyond R. Among all bodies of the same dimension, it is largest for a cube and a
     shift to its corner (theory/bodies.md §9). The proof uses this bound. On an interval the law is
     `truncated-staircase`; on a ball it is `spherical-staircase`, whose δ is known exactly. δ = 0 is
     impossible at any ε: an output in the range of only one of two neighbours reveals which one it
@@ -231,14 +231,11 @@ class TruncatedKStaircase(BodyNoise):
 
     @cached_property
     def steps(self) -> RadialSteps:
-        """The density as a function of N(x)/scale: steps that end at γ, γ + 1, … and at last at R.
-
-        R = `radius`.
-        """
+        """The density as a function of N(x)/scale: steps that end at γ, γ + 1, … and last at R."""
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logarithm of the density at x; −inf where N(x)/scale > `radius`."""
+        """The logarithm of the density at x; −inf where N(x)/scale >= `radius`."""
         d, steps = self.dimension, self.steps
         log_unit = self.body.log_volume + d * math.log(float(self.scale))
         peak = steps.log_peak(d) - log_unit

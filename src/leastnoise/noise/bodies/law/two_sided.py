@@ -44,11 +44,14 @@ if TYPE_CHECKING:
 class TwoSided(VectorNoise):
     """Noise of density ∝ h(P(x)/scale)·h(Q(x)/scale), where h decreases from h(0) = 1.
 
-    h is a mixture of steps: h(t) = Pr(t <= A) for a random A. So X/scale is uniform in {P <= A, Q
-    <= B} for random A and B. The law of (A, B) is the law of two independent copies of A, weighted
-    by the volume of this set, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So the normaliser and the first
-    and second moments of X/scale are sums over s of multiples of E A^i·E A^j, with 0 <= i, j <= D +
-    2. In these products A has its law without the weight.
+    h is a mixture of steps: h(t) = Pr(t <= A) for a random A. Let B be an independent copy of A.
+    Then the density is ∝ Pr(P <= A and Q <= B), with P and Q at x/scale. So, given A and B, X/scale
+    is uniform in {P <= A, Q <= B}, if the joint law of A and B is weighted by the volume of this
+    set.
+
+    The volume is Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So the normaliser and the first and second
+    moments of X/scale are sums over s of multiples of E A^i·E A^j, with 0 <= i, j <= D + 2. In
+    these products A has its law without the weight.
     """
 
     form: ClassVar[str] = "of"
@@ -276,7 +279,7 @@ class TwoSidedLaplace(TwoSided):
         return hull.of if isinstance(hull, Signed) else None
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True only if it is proved that P(s) + Q(s) <= 1 for all shifts s."""
+        """True only if it is proved that P(s) + Q(s) <= 1 for all shifts s of `sensitivity`."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and Signed(of=self.of).contains(hull)
 
@@ -362,11 +365,11 @@ class TwoSidedStaircase(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """The set T of all that a unit can add (it can remove −T); None if T isn't known."""
+        """The set T of all that a unit can add (a removal moves by −T); None if T isn't known."""
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """True only if it is proved that all shifts lie in T or −T.
+        """True only if it is proved that all shifts of `sensitivity` lie in T or −T.
 
         It is not enough that they lie in the hull of both.
         """

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of the noise in a cell of q = `each` numbers, from the moments of its gauge G.
+    """The law of the noise in a cell of q = `each` numbers, from the moments of the cell's gauge G.
 
     `moment` maps k < q and x to M_k(x) = E[G^(−k); G > x].
     """
@@ -76,7 +76,8 @@ class CellLaw:
         probability 1/q. If X_i is at its end, |X_i − r·X_j| has the law of G·|a + bV|, and if X_j
         is, the law of G·|b + aV|. Otherwise it has the law of G·|aU + bV|. U and V are independent
         and uniform in [−1, 1]. As functions of G, all three tails have breaks at G = t/(a + b) and
-        G = t/|a − b|. So they need the moments of G beyond these two points, `near` and `far`.
+        G = t/|a − b|. So they need the moments of G beyond these two points: `near` beyond the
+        first, `far` beyond the second.
         """
         q, most, least = self.each, max(a, b), min(a, b)
         orders = range(min(q, 3))
@@ -277,8 +278,8 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
 def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
     """For each coordinate, the first coordinate with the same block, box size and bound.
 
-    Such coordinates have the same law, if `tail_of` knows it. All coordinates of a block without
-    boxes count as alike.
+    Such coordinates have the same law, if `tail_of` knows it. Coordinates of one block that are in
+    no box count as alike.
     """
     body = noise.body
     blocks = body.bodies if isinstance(body, Together) else (body,)
@@ -291,13 +292,13 @@ def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
 
 
 def _sizes(body: Body) -> Floats:
-    """For each coordinate the row (dimension of its box, its bound); (1, 1) if it is in no box."""
+    """For each coordinate, the row (dimension of its box, its bound); (0, 0) if it is in no box."""
     if isinstance(body, Box):
         return np.array([[len(body.bounds), float(bound)] for bound in body.bounds])
     if isinstance(body, Cells):
         pairs = zip(body.bodies, body.copies, strict=True)
         return np.concatenate([np.tile(_sizes(cell), (copies, 1)) for cell, copies in pairs])
-    return np.ones((body.dimension, 2))
+    return np.zeros((body.dimension, 2))
 
 
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
@@ -331,8 +332,8 @@ def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
     block's share of R, and B is the cell's share of the block (see `gauge_factors`). For p = ∞, and
     for a single block, noise is Gamma(D + 1)·U, so there is no V.
 
-    Only R is narrow in a large dimension, so the outer integral is over R >= x. Then no integrand
-    has a kink inside its range.
+    A moment M_k(x) is an integral over R >= x of moments of V·B. R is the outer variable, as only R
+    is narrow in a large dimension. Then no integrand has a kink inside its range.
     """
     rest = body.dimension - d
     if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)

@@ -1,9 +1,9 @@
 """Truncated moments of the factors of a cell's gauge R·V·B, for a cell in a block of a body.
 
-Notation: the noise has a density ∝ e^(−N), where N is the gauge of the whole body; R is the noise's
-own gauge. Blocks are combined with the exponent p (`Together`). V is the ratio of a block's gauge
-to R, and S = V^p. B is the ratio of a cell's gauge to its block's gauge. E is the mean: E[Y; Y > c]
-is the mean of Y where Y > c, and of 0 elsewhere.
+Notation: the noise X has a density ∝ e^(−N), where N is the gauge of the whole body; R = N(X).
+Blocks are combined with the exponent p (`Together`). V is the ratio of a block's gauge to R, and S
+= V^p. B is the ratio of a cell's gauge to its block's gauge. E is the mean: E[Y; Y > c] is the mean
+of Y where Y > c, and of 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class BlockShare:
     def times(self, other: Moment, k: int, c: Floats) -> Floats:
         """The truncated moments E[(V·B)^(−k); V·B > c] for an array of c.
 
-        `other` gives the moments of B, like `beta_moment`.
+        `other` is the function (k, c) ↦ E[B^(−k); B > c] for B, such as `beta_moment` returns.
         """
         low, high = np.clip(c, *self.ends)[:, None], self.ends[1]
         near, far, weights = tanh_sinh(_NODES)
@@ -91,7 +91,7 @@ def block_share(d: int, rest: int, p: float) -> BlockShare:
 
 
 def gamma_rule(order: int, least: float) -> tuple[Floats, Floats]:
-    """Nodes and weights to integrate over R ~ Gamma(order) a function that is 0 below `least`."""
+    """Nodes r and weights for the mean of g(R), R ~ Gamma(order), if g is 0 below `least`."""
     spread = 60 + 12 * math.sqrt(order)
     first = max(least, order - spread, 0.0)
     r, weights = gauss_legendre(first, max(first, order) + spread)

@@ -43,7 +43,10 @@ _MOST = 200  # coordinates; the sums grow with their number
 
 
 def two_sided_known(noise: TwoSided) -> bool:
-    """True if T is a cube [0, b]^D, or a product of cubes and simplices with D <= 200."""
+    """True only if T is a cube [0, b]^D, or a product of cubes and simplices with D <= 200.
+
+    A product of several sets is recognised only as a `Jointly` with exponent None and all radii 1.
+    """
     return _cube(noise) is not None or bool(_blocks(noise))
 
 
@@ -57,13 +60,13 @@ def list_alike(noise: TwoSided) -> NDArray[np.int64]:
 
 
 def _cube(noise: TwoSided) -> Counts | None:
-    """The set T, if it is a cube; else None."""
+    """The set T, if it is the cube of a `Counts`; else None."""
     of = noise.of
     return of if isinstance(of, Counts) and of.most == of.queries else None
 
 
 def _blocks(noise: TwoSided) -> tuple[Counts, ...]:
-    """The cubes and simplices whose product is T; () if T is no such product, or D is too large."""
+    """The cubes and simplices whose product is T, as in `two_sided_known`; else ()."""
     of = noise.of
     product = isinstance(of, Jointly) and of.exponent is None and set(of.radii) == {1}
     blocks = tuple(
@@ -145,8 +148,9 @@ class _InBlock:
     def _volumes(self, a: Floats) -> Floats:
         """The weight of each pair of s = 0 … q and a value in `a` of A; shape (q + 1, len(a)).
 
-        It is the mean over B of the volume of {P <= A, Q <= B} with s of the q coordinates above 0.
-        All weights have one common factor.
+        For given A, it is the mean over B of the volume of the points in {P <= A, Q <= B} that have
+        s of the block's q coordinates above 0. Weights are relative to the mean of the whole volume
+        over A and B.
         """
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
@@ -167,7 +171,8 @@ class _InBlock:
         """The factors of A^(s + n) in `_volumes`: a list by s of arrays by n.
 
         n is the number of coordinates above 0 in all other blocks. A factor is the volume for s and
-        n, times E B^(D − s − n), over the total mass. A is in units of `_unit`.
+        n with A = B = 1, times E B^(D − s − n), over the mean of the whole volume. A is in units of
+        `_unit`.
         """
         rest = np.zeros(1)
         for part in self.others:

@@ -1,10 +1,10 @@
 """Quantiles of a weighted sum of three numbers of one cell, for noise in boxes of q numbers.
 
-Notation: X_j are the numbers of a cell, b_j their bounds, and G is the cell's gauge of the noise,
-in scales. M_k(x) = E[G^(−k); G > x] is the mean of G^(−k) where G > x, and of 0 elsewhere. Given G,
-one of the q numbers is at its end ±b_j·G, each with probability 1/q, and the others are uniform
-within ±b_j·G. w_j is the weight of a number times its bound; s runs over the eight vectors of signs
-±1, and e = Σ s_j w_j. y₊ = max(y, 0). For U_j uniform in [−1, 1]
+Notation: X_j are the numbers of a cell, b_j their bounds, and G is the gauge of the noise within
+the cell, in scales. M_k(x) = E[G^(−k); G > x] is the mean of G^(−k) where G > x, and of 0
+elsewhere. Given G, one of the q numbers is at its end ±b_j·G, each with probability 1/q, and the
+others are uniform within ±b_j·G. w_j is the weight of a number times its bound; s runs over the
+eight vectors of signs ±1, and e = Σ s_j w_j. y₊ = max(y, 0). For U_j uniform in [−1, 1]
 
     P(Σ w_j U_j > z) = Σ_s s₁s₂s₃ (e − z)₊³ / (3! · 8 w₁w₂w₃).
 
@@ -54,12 +54,13 @@ def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
 def weighted_quantile(
     noise: BodyNoise, outside: float, coordinates: Indices, weights: Three
 ) -> float:
-    """The t with P(|Σ w_j X_j| > t·scale) = `outside`; j runs over three `coordinates`, w_j >= 0.
+    """The t with P(|Σ v_j X_j| > t·scale) = `outside`, for three numbers X_j of one cell.
 
-    t is at most about 1e-5 (relative) too large. Weights below a thousandth of the largest are
-    raised to it. This raises t slightly more, as t increases with each weight (Anderson's
-    inequality). Raises NotApplicable unless the three are different numbers of one cell whose law
-    is known.
+    `coordinates` are the three j, and `weights` the v_j >= 0. t is at most about 1e-5 (relative)
+    too large, unless a product w_j = v_j·b_j is below a thousandth of the largest. Such a w_j is
+    raised to this thousandth. That makes t slightly larger, as t increases with each weight
+    (Anderson's inequality). Raises NotApplicable unless the three are different numbers of one cell
+    whose law is known.
     """
     boxes = [box_of(noise, coordinate) for coordinate in coordinates]
     first = boxes[0]

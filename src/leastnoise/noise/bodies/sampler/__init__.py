@@ -1,7 +1,7 @@
 """Exact draws of noise in the shape of a body (theory/bodies.md §1 to §6).
 
-For every body, a point is computed from independent uniforms, gammas and discrete choices, which
-are decided exactly. `Reals` are vectors of such random reals, in floats with a proved error and in
+A point of a body is computed from independent uniforms, normals, gammas and discrete choices. The
+choices are exact. `Reals` are vectors of such random reals, in floats with a proved error and in
 balls from the same bits. The functions that draw points of a body are its recipe. Through
 `PointSource` the recipe of one body draws points of another.
 

@@ -37,9 +37,10 @@ ONE = (Fraction(1),)
 class ScaledRows(Reals):
     """The products x_i = units[i mod u]·factors[⌊i/q⌋]·parts[i]: q = `row` parts share a factor.
 
-    The number u of units divides q. Proof of `error`: let the floats â and b̂ be within e and e' of
-    a and b, and at most r and r' in size. Then |âb̂ − ab| <= e·r' + (r + e)·e'. The unit and two
-    products round by less than 4·2^-53 of unit·r·r', and 1.001 covers the rounding of the bound.
+    The number u of units divides q. Proof of `error`: let a be a factor and b a part, with floats â
+    and b̂ that are within e and e' of them, and at most r and r' in size. Then |âb̂ − ab| <= e·r' +
+    (r + e)·e'. The unit and two products round by less than 4·2^-53 of unit·r·r', and 1.001 covers
+    the rounding of the bound.
     """
 
     def __init__(
@@ -284,9 +285,10 @@ class PointSource(ABC):
 
     @abstractmethod
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
-        """Draw a point for the one-sided set `of`, with the gauges P, Q and the shape of `moves`.
+        """Draw a random point with the P, Q and shape of `moves`; P and Q belong to the set `of`.
 
-        If `inside`, the point is uniform among the points of this shape with at most these P and Q.
+        If `inside`, P and Q are only upper limits: the point is uniform among the points of this
+        shape with at most these P and Q.
         """
 
 

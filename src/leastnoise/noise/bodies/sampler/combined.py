@@ -66,10 +66,10 @@ _SLACK = 2.0**-40  # more than the relative rounding error of a comparison of tw
 def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
     """Draw M_1, …, M_m: independent Beta(q, 1) variables, given that their sum is at most k.
 
-    Here m = `cells`, q = `shape` and k = `cap`. For 1 < k < m it uses rejection sampling, with one
-    of two proposals: the proposal that is accepted more often. One proposal is k·Dirichlet(q, …, q,
-    1), accepted if no entry is above 1. The other is M_j with a tilted density (`_tilted`), whose
-    sum is near k.
+    Here m = `cells`, q = `shape` and k = `cap`. For 1 < k < m it rejects draws of one of two
+    proposals until one is accepted; `_plan` chooses the proposal. The first is k·Dirichlet(q, …, q,
+    1) without the last entry, accepted if no entry is above 1. The second is M_j with a tilted
+    density (`_tilted`), whose sum is near k.
     """
     if cap >= cells:
         return _betas(entropy, cells, shape)
@@ -280,10 +280,10 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
-    """Draw a point for each number in `wholes`, divided among the gauges of the point's cells.
+    """For each number in `wholes`, draw a point whose cells share the number as their gauges.
 
-    The cells get Dirichlet(`shapes`) shares of the number. If there is one shape more than cells,
-    the last share belongs to no cell.
+    The shares of the cells are Dirichlet(`shapes`). If there is one shape more than cells, the last
+    share belongs to no cell.
     """
     rows, count = wholes.size, sum(cells.copies)
     # a single cell has the whole gauge
@@ -313,7 +313,7 @@ def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
 def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
     """Draw a point with each gauge in `gauges`.
 
-    It is a uniform point as in `at_most_uniform`, divided by its own gauge and multiplied by the
+    It is a uniform point of K as in `at_most_uniform`, divided by its gauge and multiplied by the
     given gauge.
     """
     return map_rows(
@@ -335,8 +335,8 @@ def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyRe
 def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
     """Draw a point with each gauge t in `gauges`: block i has the gauge t·r_i·(G_i/ΣG_j)^(1/p).
 
-    Here G_i ~ Gamma(D_i/p) are independent. For p = ∞ one block is on its own boundary, and the
-    others are inside.
+    Here G_i ~ Gamma(D_i/p) are independent. For p = ∞ a random block i has the gauge t·r_i, and
+    each other block j is uniform in t·r_j times its body.
     """
 
     def point(gauge: LazyReal) -> Reals:
@@ -386,7 +386,7 @@ def together_falling(source: PointSource, body: Together, count: int) -> Reals:
 
 
 def _choose_part(entropy: Entropy, body: Together) -> int:
-    """Draw which block is on its boundary for p = ∞: the index i, with probability D_i/D."""
+    """Draw the block that is on its boundary for p = ∞: the index i, with probability D_i/D."""
     number = choose_below(entropy, body.dimension)
     for index, part in enumerate(body.bodies):
         number -= part.dimension

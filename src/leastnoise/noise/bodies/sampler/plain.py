@@ -111,7 +111,7 @@ def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
 
 @final
 class _Direction(Reals):
-    """A uniform point of a sphere, which a `DirectionSampler` draws as one block."""
+    """A uniform point of a sphere around 0, which a `DirectionSampler` draws as one block."""
 
     def __init__(self, radius: LazyReal, disc: Ball, entropy: Entropy) -> None:
         self.size = disc.dimension
@@ -162,9 +162,9 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
 
 
 def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """Draw the gauge R·U^(1/D) of a uniform point of R·K for each R in `radii`; U is uniform.
+    """Draw the gauges R·U^(1/D) of uniform points of R·K, one for each R in `radii`.
 
-    So a boundary point, scaled to this gauge, is uniform in R·K.
+    U is uniform on (0, 1). A boundary point, scaled to such a gauge, is uniform in R·K.
     """
     degree = body.dimension
     return map_rows(

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
-    """Floats that estimate reals: each is off by at most `error`, a proved bound.
+    """Floats that estimate reals: each is off by at most `error`, and at most `reach` in size.
 
-    Each float is at most `reach` in size. Where `beyond` is True, the float has no meaning. The
-    caller may modify the arrays.
+    Both bounds are proved. They don't hold where `beyond` is True: there the float has no meaning.
+    The caller may modify the arrays.
     """
 
     values: NDArray[np.float64]
@@ -279,8 +279,8 @@ class DirichletShares(Reals):
 
     There are at least two shapes, all integers. Σ shapes − 1 sorted uniforms cut (0, 1) into
     spacings. A share is the sum of as many adjacent spacings as its shape. Proof of `error`: each
-    end is known to 2^-64, and the difference of two ends, an integer below 2^64, rounds by 2^-53 of
-    itself.
+    end of a share is known to 2^-64. The difference of two ends, an integer below 2^64 in units of
+    2^-64, rounds by 2^-53 of itself.
     """
 
     def __init__(

@@ -62,7 +62,8 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
     """Draw a point of `counts` with the P, Q and shape s of `moves`.
 
     s coordinates are chosen at random. They are P times a boundary point of T in these coordinates,
-    or P times a uniform point of T if `inside`. The other coordinates are −Q times such a point.
+    or P times a uniform point of T if `inside`. The other coordinates are likewise −Q times a point
+    of T.
     """
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
@@ -82,7 +83,7 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
 
 
 def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
-    """Draw a point of [0, whole·unit]^size whose first coordinate is whole·unit.
+    """Draw a uniform point of [0, whole·unit]^size, but with the first coordinate whole·unit.
 
     It is a random boundary point after the caller has shuffled the coordinates.
     """
@@ -156,7 +157,7 @@ def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
 
 
 def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
-    """Draw a point of a hull whose P, Q and a rest are whole·Dirichlet(s, t, extra).
+    """Draw a point of a hull; its P, Q and a rest are whole·Dirichlet(s, t, extra).
 
     The shape s of the point is drawn first. There is no rest if extra = 0.
     """
@@ -300,10 +301,10 @@ def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
     """Draw a point of `Counted` with the P, Q and shape s of `moves`.
 
-    Its last number, the row count, is (P − Q)·bound. Let P₀ and Q₀ be the gauges of the other
-    numbers, and w₀ the weights of their set. A random choice has two cases, with probabilities ∝
-    w₀[s] and w₀[s − 1]. In the first P₀ = P and Q₀ is below Q; in the second Q₀ = Q and P₀ is below
-    P.
+    Its last number, the row count, is (P − Q)·bound. Let P₀, Q₀ and s₀ be the gauges and the shape
+    of the other numbers, and w₀ the weights of their set. One of two cases is drawn, with
+    probabilities ∝ w₀[s] and w₀[s − 1]. In the first P₀ = P, Q₀ is below Q and s₀ = s. In the
+    second Q₀ = Q, P₀ is below P and s₀ = s − 1.
     """
     s, last = moves.shape, body.of.dimension
 
@@ -352,12 +353,12 @@ def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
 
 
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
-    """Draw the ratios P_i/(r_i·P) of all parts i, given their shapes.
+    """Draw the ratios P_i/(r_i·P) of all parts i, given their shapes s_i.
 
-    P_i is the gauge P of part i, and r_i is its radius. With an exponent they are the shares of
-    `draw_power_shares`. Without one (p = ∞), one of the s coordinates is chosen at random. Its part
-    has the ratio 1, and the other parts have smaller ratios. The ratios of Q are drawn in the same
-    way.
+    P_i is the gauge P of part i, and r_i is its radius. With an exponent the ratios are the shares
+    of `draw_power_shares`. Without one (p = ∞), one of the Σ s_i coordinates is chosen at random.
+    Its part has the ratio 1, and the other parts have smaller ratios. With the shapes D_i − s_i the
+    results are the ratios of Q.
     """
     if exponent is not None:
         return draw_power_shares(entropy, shapes, exponent)
@@ -401,7 +402,8 @@ def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
     """For each part i, the weights of its shape s_i, and of the sum of s_i and all later shapes.
 
-    Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
+    As in `Jointly.pieces`, the weights of a part are divided by its `Jointly._factors`, so that
+    weights of several parts multiply.
     """
     del bits
     result, product, degree = [], arb_poly([1]), 0

@@ -229,8 +229,8 @@ def _decide_by_cubic(
     """Flags for small cells in which L keeps its sign, or is monotone, by Hermite's cubic for L.
 
     The cubic has an error of at most about (width·sharp)⁴/384/8. For a short φ it is smaller by the
-    factor φ·sharp, as L is an integral over φ. If both ends are 0 up to rounding, L is 0 in
-    between.
+    factor φ·sharp, as L is an integral over φ. If L and L′ are 0 up to rounding at both ends, L
+    counts as 0 in between.
     """
     sign = np.where(left[0] > 0, 1.0, -1.0)
     slope_left, slope_right = (sign * (end[2] - end[1] - phi) * width for end in (left, right))

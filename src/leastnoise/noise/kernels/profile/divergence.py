@@ -92,8 +92,8 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
 def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
     """Refine the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
-    Where Newton's method stops, the remaining rise to the maximum, H′²/2|H″|, is added to H. If
-    there is no maximum nearby, `settled` is False, and `log_h` is ln H at some shift.
+    Where Newton's method stops, the remaining rise to the maximum, H′²/2|H″|, is added to H. If it
+    finds no maximum, `settled` is False, and `log_h` belongs to some shift in [low, high].
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
     left_over = 1e-9  # relative rise that remains; once it is added, the error is far smaller
@@ -131,9 +131,9 @@ def _islands(law: Kernels, epsilon: float) -> Array:
 
     Only distances at which L > 0, or hardly less, are returned. An island is a connected part of {L
     > 0} in the plane of y and φ. L is stationary only if ℓ(y) = ℓ(y + φ) = 0, and largest if y is a
-    valley of f and y + φ a mode. Every island that doesn't reach the border contains such a point.
-    So nodes that include these shifts miss no such island. Shifts that are equal up to a millionth
-    of the spacing are merged.
+    valley of f and y + φ a mode. Every bounded island that touches neither φ = 0 nor the longest
+    shift contains such a point. So nodes that include these shifts miss no such island. Shifts that
+    are equal up to a millionth of the spacing are merged.
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3

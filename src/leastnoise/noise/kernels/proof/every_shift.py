@@ -173,12 +173,12 @@ class _ShiftSearch:
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:
     """Enclose H if the shift is `periods` spacings, for a law that isn't folded.
 
-    Let t be the spacing, s = periods·t the shift, w_k the weight of kernel k, and N the normal
-    density. Then f(y + s) − e^ε f(y) is the sum of d_k N(y − kt) over k, with
-    d_k = w_{k+periods} − e^ε w_k. For the smallest k, w_k is missing and d_k is positive. For the
-    largest k, w_{k+periods} is missing and d_k is negative. In between d_k has the sign of
-    (|k| − |k + periods|)·decay − ε, which decreases in k. So d_k changes sign once, and there is
-    one root (Descartes). If decay = ε, the terms that cancel are omitted, by comparing Fractions.
+    Let t be the spacing, s = periods·t the shift, w_k the weight of kernel k = −K … K, and N the
+    normal density. Then f(y + s) − e^ε f(y) is the sum of d_k N(y − kt) over k, with
+    d_k = w_{k+periods} − e^ε w_k. For k < −K, w_k is missing and d_k is positive. For k + periods >
+    K, w_{k+periods} is missing and d_k is negative. In between d_k has the sign of
+    (|k| − |k + periods|)·decay − ε, which never increases in k. So d_k changes sign once, and there
+    is one root (Descartes). Terms with d_k = 0 are omitted, by comparing Fractions.
     """
     most, c = len(law.kernels) // 2, ball(epsilon).exp()
     weights = {k - most: weight for k, (_, weight) in enumerate(law.kernels)}

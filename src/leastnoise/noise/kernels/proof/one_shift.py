@@ -91,11 +91,11 @@ class Divergence:
 
 
 class Quintics(NamedTuple):
-    """Quintics by their Bernstein coefficients, shape (6, items), on items with these widths.
+    """Quintics by their Bernstein coefficients, shape (6, items), on items with the `widths`.
 
     `errors` bounds the distance of each quintic from its function; the parts of kernels that are
-    cut off aren't included. If item `kink` >= 0 is cut in two, its right part is the last item (of
-    width 0 if the cut is at the end).
+    cut off aren't included. `kink` is the index of the item that is cut in two, or −1. The right
+    part of this item is the last item, of width 0 if the cut is at the end.
     """
 
     coefficients: Floats
@@ -167,7 +167,7 @@ class QuinticSums:
     def _cut(  # noqa: PLR0917 (one call of its own)
         self, items: _Items, kink: int, shift: Fraction, row: Row, weights: tuple[float, float]
     ) -> _Items:
-        """Cut item `kink` at y = −shift, where y + shift is 0; the right part becomes the last.
+        """Cut item `kink` at y = −shift, where y + shift is 0; its right part becomes the last.
 
         `weights` are a and b.
         """
@@ -272,8 +272,8 @@ def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]
     """A lower bound on the integral of max(p, 0) over all items, and its gap to an upper bound.
 
     Each quintic p has to be monotone. It is integrated over the side of an approximate root r where
-    it is positive. If p(r) isn't exactly 0, max(p, 0) differs from p by at most |p(r)| on a part of
-    that side.
+    it is positive. Between r and the exact root, p is at most |p(r)| in size, which bounds the
+    error.
     """
     if not len(widths):
         return 0.0, 0.0

@@ -51,9 +51,9 @@ def why_not_kernels(
 ) -> str | None:
     """The reason why a proof for these parameters isn't tried; None if it is.
 
-    Either it would take too long, or ε is above MOST_KERNEL_EPSILON. `spacing` and `shift` are in
-    units of σ. A proof takes long because tables extend over the whole law, from kernel to kernel,
-    for each of the examined shifts.
+    Either it would take too long, or ε of a single release is above MOST_KERNEL_EPSILON. `spacing`
+    and `shift` are in units of σ. A proof takes long because tables extend over the whole law, from
+    kernel to kernel, for each of the examined shifts.
     """
     if compositions == 1 and epsilon > MOST_KERNEL_EPSILON:
         return (

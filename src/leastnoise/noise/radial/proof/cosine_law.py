@@ -65,9 +65,10 @@ class CosineLaw:
     def above(self, c: Halves, *, analytic: bool) -> acb:
         """Enclose P(W > w) or, for a complex box `c` of w, its analytic continuation.
 
-        P(W > w) is 0 for w >= 1 and 1 for w <= −1. A box contains an interval of the real line. If
-        w is beyond ±1 on all of this interval, P(W > w) is constant there, and so is its
-        continuation. NaN if the box may contain ±1, unless the box is real and `analytic` is false.
+        P(W > w) is 0 for w >= 1 and 1 for w <= −1. Boxes of the quadrature contain an interval of
+        the real line. If w is beyond ±1 on all of it, P(W > w) is constant there, and so is its
+        continuation. NaN for a complex box that is too wide. Also NaN if the box may contain ±1,
+        unless it is real and `analytic` is false.
         """
         down, up = c.down.real, c.up.real
         if down <= 0:
@@ -99,7 +100,7 @@ class CosineLaw:
         return value if falls else 1 - value
 
     def _clipped(self, down: arb, up: arb) -> arb:
-        """Enclose P(W > w) for a wide real range of w, from its ends; it rises with `down`."""
+        """Enclose P(W > w), which rises with `down`, for a wide real range of w, from its ends."""
         low, high = arb(0), arb(1)
         if down > 0 and up < 1:
             low = self._beta(arb(down.lower()))

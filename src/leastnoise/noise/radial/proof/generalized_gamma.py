@@ -11,11 +11,11 @@ the cosines at which Z = ε, seen from the centres of both densities and clipped
 
     δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂.
 
-On it e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference cancels digits, so
-precision is raised. The quadrature of Johansson (2018) encloses both integrals at once, as the real
-and imaginary part of one integral. The enclosure holds for any split of the curve. Below some r₀
-the integrands are f_R and 0 (w = −1), or both are 0 (w = 1). `generalized_gamma_curve` defines the
-quantities b, v and y of a position on the curve.
+On the curve e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r with x = ln(r₂/r). The difference cancels digits, so
+it takes a higher precision. The quadrature of Johansson (2018) encloses both integrals at once, as
+the real and imaginary part of one integral. The enclosure holds for any split of the curve. Below
+some r₀ the integrands are f_R and 0 (w = −1), or both are 0 (w = 1). `generalized_gamma_curve`
+defines the quantities b, v and y of a position on the curve.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def tails(
     """Enclose the tails of the loss above ε, and δ(ε) with a goal of `accuracy` bits.
 
     `about` is an approximation of δ(ε), or 1 if δ(ε) is unknown. `evaluations` limits how often the
-    integrands are computed. If it is reached, the result is a wider enclosure, or NaN.
+    integrands are computed. If the limit is reached, the result is a wider enclosure, or NaN.
     """
     if noise.kappa == 0 and noise.p <= 1:
         top = largest_loss(noise, shift)
@@ -85,7 +85,7 @@ def tails(
 
 
 def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
-    """Enclose the loss of the output 0, s^p, which is the largest loss if κ = 0 and p <= 1."""
+    """Enclose s^p: if κ = 0, the loss of the output 0, which is the largest loss if p <= 1."""
     return ball(shift / noise.scale) ** ball(noise.p)
 
 
@@ -185,8 +185,8 @@ def _start(
 ) -> tuple[float, Position | None, acb]:
     """Return r₀, where the curve begins, its position on the curve, and the integrals below r₀.
 
-    `edge` is the radius at which ℓ(s−r) − ℓ(r) falls through ε, or None; `edges` are the radii
-    where ℓ(r+s) − ℓ(r) crosses ε. The position is None if the precision is too low to enclose it.
+    `edge` is the radius at which ℓ(s−r) − ℓ(r) falls through ε, or None; `edges` are the radii of
+    `Hints.outer_edges`. The position is None if the precision is too low to enclose it.
 
     If there is an edge, ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ implies w <= −1 at smaller radii.
     Then the integrands are f_R and 0. Otherwise ℓ(r+s) − ℓ(r) rises (κ = 0, p > 1), and w >= 1 at

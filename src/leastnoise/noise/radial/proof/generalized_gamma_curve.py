@@ -208,7 +208,11 @@ class Hints:
         return math.exp(_bisect(over, _LOG_LEAST, math.log(self._s / 2)))
 
     def outer_edges(self) -> list[float]:
-        """Return the radii where ℓ(r+s) − ℓ(r) crosses ε, or where it is closest to ε."""
+        """Return the radii where ℓ(r+s) − ℓ(r) crosses ε.
+
+        If the difference never falls below ε, the list has only the radius of its minimum, or
+        nothing for κ = 0.
+        """
         most = _LOG_MOST / max(1.0, self._p)
 
         def over(y: float) -> float:

@@ -182,8 +182,8 @@ class _Line:
 def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
     """Return the tails, to whose δ an uncertain set of outputs may add between 0 and most/2.
 
-    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1. If it is positive, only δ is
-    enclosed, and the tails are NaN.
+    For an uncertain gap, with h >= ε − η in it, `most` is e^η − 1. If `most` may be positive, only
+    δ is enclosed, and the tails are NaN.
     """
     if most <= 0:
         return Tails.of(p, weighted)

@@ -59,7 +59,10 @@ class Plain:
         return False
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Group the queries by draw, then find and prove the least noise known for each draw."""
+        """Group the queries by draw, then find and prove noise for each draw.
+
+        Raises Refused if no noise can serve a query.
+        """
         listed = self._lay_out_alone()
         if listed is None:
             return
@@ -73,7 +76,7 @@ class Plain:
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
     def _lay_out_alone(self) -> SpecLayout | None:
-        """The layouts of a spec with these queries only, and the sum of their shares as its budget.
+        """The layouts of a spec with these queries only, whose budget is the sum of their shares.
 
         So each query keeps its share of the budget of the whole spec. Quantiles are left out. None
         if no query of the spec belongs to this answer.
@@ -142,7 +145,7 @@ class Plain:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Drawn(NoisyAnswer):
-    """One draw of noise, whose vector has the numbers of one part after the other.
+    """The plan of one draw of noise, whose vector has the numbers of the parts in turn.
 
     `layouts`, `budgets` and `baselines` have an item for each part: its layout, its share of the
     budget, and plain noise for comparison.
@@ -188,7 +191,7 @@ class Drawn(NoisyAnswer):
         ]
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """A sentence that names the queries that share the draw."""
+        """A sentence that names the queries that share the draw; none for a single query."""
         queries = list(dict.fromkeys(layout.name for layout in self.layouts))
         if len(queries) > 1:
             together = f"The noise of {_words.join_names(queries)} is planned together"
@@ -215,8 +218,9 @@ class DrawnPart(NoisyPart):
     def saved(self) -> float | None:
         """The fraction of spherical noise's variance that this noise saves.
 
-        Both noises are compared at the draw's own share of the budget: see `Answered.split`. None
-        for noise such as spherical or Laplace noise: see `Baselines.find_saving`.
+        This noise meets the draw's share of the budget by itself (see `Answered.split`). Spherical
+        noise is for this part alone, at the part's share. None for noise such as spherical or
+        Laplace noise: see `Baselines.find_saving`.
         """
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
@@ -231,6 +235,6 @@ def _split(drawn: Certificate, share: Budget) -> Noise:
 
 
 def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[QuantileLayout]) -> Query:
-    """A copy of the query with its importance reduced to its noisy parts, without its quantiles."""
+    """A copy of the query, with the importance of its noisy parts alone, not of its quantiles."""
     weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
     return query.model_copy(update={"importance": query.importance * weight})

@@ -34,9 +34,9 @@ class PlainQueries(QueryKind):
     why_no_rho: ClassVar[str] = ""
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the query's part, or of two parts if both persons and rows are counted.
+        """The alternative layouts of the query's part; two parts if persons and rows are counted.
 
-        Empty for a query without numbers that get noise.
+        Empty for a query without numbers that get noise. Raises LayoutError as `_of_part` does.
         """
         if not asked:
             return ()

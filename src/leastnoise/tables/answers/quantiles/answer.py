@@ -1,4 +1,4 @@
-"""Answers to queries for quantiles: the noise of each is found, or read back from a certificate.
+"""Answers to queries for quantiles: each finds its certificate, or reads a plan from it.
 
 A quantile is one of the column's candidates. It is chosen by chance, or read off noisy counts.
 """

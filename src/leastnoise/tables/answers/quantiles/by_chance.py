@@ -70,7 +70,7 @@ class ByChance(QuantilePlan):
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
-        """Read the quantiles. Reject any certificate that differs from the result of `find`."""
+        """Read the plan. Reject any certificate that differs from the result of `find`."""
         layout, releases = asked.layout, asked.releases
         why = (
             f"Query {layout.label!r}: expected a certificate of the random choice of its quantiles."
@@ -78,7 +78,7 @@ class ByChance(QuantilePlan):
         claim = expect_claim(claim, QuantileCertificate, why)
         if claim != cls.find(layout, asked.share, releases):
             raise CertificateRejected(
-                "Query {layout.label!r}: in the certificate, the quantiles are not chosen as the "
+                f"Query {layout.label!r}: in the certificate, the quantiles are not chosen as the "
                 "spec requires."
             )
         whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
@@ -87,9 +87,8 @@ class ByChance(QuantilePlan):
     def rows_off(self, index: int) -> float:
         """A bound, with probability 95 %, on the error in rows of the quantile at `index`.
 
-        A quantile may be chosen between two others. Then the bound is the sum of t for its own
-        choice and for the earlier choices that bound it; 5 % is divided equally among these
-        choices.
+        A quantile may be chosen among the rows between earlier quantiles. So the bound is the sum
+        of t (see the module) over the choices of `_path`, which share the 5 % equally.
         """
         claim = self.certificate
         path = list(_path(claim, index))
@@ -98,7 +97,7 @@ class ByChance(QuantilePlan):
         return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
-        """A sentence about the candidates, and one about the rounds if choices depend on others."""
+        """Sentences about the candidates, and about the rounds if choices depend on others."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [NEAREST]
@@ -108,7 +107,7 @@ class ByChance(QuantilePlan):
         return [NEAREST, f"{rounds}, each between quantiles of the rounds before."]
 
     def describe_values(self) -> Iterator[Sentence]:
-        """A sentence that explains why a quantile has no interval of values."""
+        """Sentences that explain why a quantile has no interval of values."""
         which = " that is chosen by chance" if self.beside_trees else ""
         yield Sentence(Topic.VALUES, _CHOSEN.format(which=which))
 
@@ -155,7 +154,10 @@ def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
 
 
 def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
-    """Yield a choice's index, then indices of the earlier choices that bound it, latest first."""
+    """Yield `index`, the index of the latest choice that bounds its rows, and so on from there.
+
+    The last choice of this path is made among all rows.
+    """
     choices = claim.choices
     at: int | None = index
     while at is not None:

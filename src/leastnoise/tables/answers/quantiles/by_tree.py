@@ -174,7 +174,7 @@ class ByTree(TreePlan):
     def list_trees(layout: QuantileLayout) -> Trees:
         """The trees that the search compares; each is for the counts of all groups, in one draw.
 
-        `RowCounts` raises an error if a unit may add a fraction of a row.
+        Raises InvalidArgument if a unit may add a fraction of a row.
         """
         moves = RowCounts(layout.reach, neighbours=layout.neighbours)
         return _list_trees(layout, moves, f'{_ADVICE}, or use quantiles_by = "{FLIP}"')
@@ -225,7 +225,10 @@ class ByTreeAndThreshold(TreePlan):
 
     @staticmethod
     def list_trees(layout: QuantileLayout) -> Trees:
-        """The trees that the search compares, each for one group; a unit is added or removed."""
+        """The trees that the search compares, each for the counts of one group.
+
+        The noise has to hide a unit that is added or removed, whatever the spec's neighbours are.
+        """
         moves = RowCounts(_limits_of(layout).per_group, neighbours="add-remove")
         return _list_trees(layout, moves, _ADVICE)
 

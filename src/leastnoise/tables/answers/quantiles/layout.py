@@ -120,7 +120,7 @@ class QuantileKind(ABC):
 
 @final
 class QuantilesByChance(QuantileKind):
-    """Quantiles that are chosen by permute-and-flip, in listed or in published groups."""
+    """Quantiles by permute-and-flip, in listed groups or in the published unlisted groups."""
 
     with_ends: ClassVar[bool] = False
 

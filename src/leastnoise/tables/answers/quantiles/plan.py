@@ -43,12 +43,12 @@ class Asking(Protocol):
 
     @property
     def share(self) -> Budget:
-        """The share of the budget for all releases."""
+        """The share of the budget for all these `releases` together."""
         ...
 
     @property
     def releases(self) -> int:
-        """The number of releases."""
+        """The number of releases that one unit can change."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class RankError:
     sizes: tuple[int, ...]
 
     def in_words(self) -> str:
-        """A sentence about the error in rows, and in per cent of a group's rows (`sizes`)."""
+        """A sentence about the error in rows, and one that states it in per cent of `sizes`."""
         shares = [
             f"{100 * self.rows_95 / size:.2g} % of a group of {size:,} rows"
             for size in self.sizes
@@ -174,7 +174,10 @@ class QuantilePlan(AloneInDraw):
         return Reads(groups=histogram) if self.layout.unlisted else Reads(cells=histogram)
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
-        """Read the quantiles of a table with one row, as exact numbers in the order of levels."""
+        """Read the quantiles of a table with one row, as exact numbers in the order of levels.
+
+        `kind` is the kind of file from which `columns` were read.
+        """
         return read_chosen_values(self.layout, columns, kind)
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -204,9 +207,10 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
-        """The sentence about these quantiles on a report's page.
+        """The text about these quantiles on a report's page, in one paragraph.
 
-        `rows` lists the quantiles, each with its error in rows. `names` has names for readers.
+        `rows` is a finished sentence that states each quantile's error in rows; it is part of the
+        text. `names` maps the labels of statistics to names for readers.
         """
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
@@ -248,7 +252,7 @@ class QuantilePlan(AloneInDraw):
         )
 
     def with_all_groups(self) -> Self:
-        """This part with all groups published: without the rules `min_count` and `top`."""
+        """This part without the rules `min_count` and `top`, by which groups are left out."""
         counts = [publish_all(layout) for layout, _ in self.noisy]
         return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
 

@@ -75,8 +75,8 @@ def publish_in_groups(
 ) -> Table:
     """The quantiles of each `published` group, as `publish_by_chance` gives them.
 
-    `totals` is the output of `rows.unlisted_ranks` for all groups. A published group that is
-    missing there has only counts of 0.
+    `totals` is the output of `unlisted_ranks.candidate_totals` for all groups. A published group
+    that is missing there has only counts of 0.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for *group, candidate, rows in totals:
@@ -129,8 +129,8 @@ def publish_unlisted(
 ) -> Table:
     """The quantiles of the groups whose noisy totals reach the threshold, and these totals.
 
-    `totals` is the output of `rows.unlisted_ranks`: tuples of a public cell, a group's keys, a
-    candidate's index, and a count. Every group with rows gets fresh noise, even if it isn't
+    `totals` is the output of `unlisted_ranks.candidate_totals`: tuples of a public cell, a group's
+    keys, a candidate's index, and a count. Every group with rows gets fresh noise, even if it isn't
     published. `count` has the layout and the error of the totals' column. `entropy` is for tests.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
@@ -222,7 +222,10 @@ def make_table(
 def read_chosen_values(
     layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
 ) -> list[Fraction]:
-    """Read the quantiles of a table with one row, as exact numbers in the order of levels."""
+    """Read the quantiles of a table with one row, as exact numbers in the order of levels.
+
+    `kind` is the kind of file from which `columns` were read.
+    """
     values = layout.candidates.values
     places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
     return [values[places[float(columns[quantile.label][0])]] for quantile in layout.statistics]

@@ -101,7 +101,7 @@ class Selection(OfOneQuery):
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the rounds of the selection, and the noise in counts.
 
-        Raises Refused if the selection's part of ε is too small, or if no noise is proved.
+        Raises Refused if `_find_selection` does, or if no noise is proved.
         """
         selection = self._find_selection()
         spec = self.layouts.spec
@@ -215,10 +215,9 @@ class Selected(NoisyAnswer):
 
     @property
     def gap(self) -> int:
-        """A bound, with probability 95 %, on the gap between omitted and selected counts.
+        """A bound on each omitted group's count minus each selected group's, both without noise.
 
-        The gap is the omitted count minus the selected count, both without noise. With probability
-        95 %, the bound holds for all pairs of groups at once.
+        With probability 95 %, the bound holds for all pairs of groups at once.
         """
         claim = self.selection
         pairs = claim.rounds * (2 * claim.candidates - claim.rounds - 1) / 4
@@ -234,7 +233,7 @@ class Selected(NoisyAnswer):
         return [table_of(self.layout, noisy, part.noise_errors, keys=keys)]
 
     def in_words(self) -> str:
-        """A sentence about the rounds, and about the gap between omitted and selected counts."""
+        """Sentences about the rounds, and about the gap between omitted and selected counts."""
         claim = self.selection
         return _ROUNDS.format(
             top=claim.rounds,
@@ -281,7 +280,7 @@ class SelectedCounts(NoisyPart):
         return {"selection": record}
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """Sentences about groups that `min_count` omits, the selection, and the wished accuracy."""
+        """Sentences about rounding, `min_count`, the selection, and the wished accuracy."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.min_count is not None:
@@ -295,7 +294,7 @@ class SelectedCounts(NoisyPart):
         return f"{selection}{super()._noise_in_words(person)}"
 
     def with_all_groups(self) -> Self:
-        """This part with all selected groups published: without the rule `min_count`."""
+        """This part without the rule `min_count`, so that all selected groups are published."""
         return replace(self, layout=replace(self.layout, min_count=None))
 
     def make_zeros(self) -> list[Table]:
@@ -318,7 +317,7 @@ def _keys_of(layout: Layout, selected: Sequence[int]) -> list[list[Any]]:
 
 
 def _on_page(answered: Selected) -> str:
-    """The page's sentence about the selected groups."""
+    """The page's sentences about the selected groups."""
     claim = answered.selection
     return (
         f"These groups were selected among {claim.candidates:,} by chance, most likely the "

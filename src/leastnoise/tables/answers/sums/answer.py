@@ -81,7 +81,10 @@ class Summed(NoisyAnswer):
 
     @classmethod
     def find_gaussian(cls, cells: Layout, share: Budget, releases: int) -> Claims:
-        """Find and prove Gaussian noise in all tables. Raises Refused if no such noise is known."""
+        """Find and prove Gaussian noise for the query's tables, for a budget in ρ.
+
+        Raises Refused if no such noise is proved; the default always raises it.
+        """
         raise Refused(
             "Gaussian noise, which a budget in rho needs, isn't available for the tables of the "
             f"query {cells.label!r}."
@@ -93,7 +96,8 @@ class Summed(NoisyAnswer):
         """Read the tables with the noise that `claims` state, proved or not.
 
         Raises CertificateRejected for a claim that the spec doesn't imply. If `composed`, all draws
-        of the release are proved together: then a claim's ε may differ from the share's.
+        of the release are proved together. Then tables that `may_be_composed` may spend more ε than
+        their share.
         """
 
     @property
@@ -113,9 +117,9 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
-        """The error of each number in a cell of a table.
+        """The error of each number in a row of a table.
 
-        If the cells have different errors, the record also has an error for each row.
+        If the rows have different errors, `NoiseError.rows` has them.
         """
 
     @abstractmethod
@@ -134,7 +138,7 @@ class Summed(NoisyAnswer):
         """Sentences about the noise and its standard deviations, for plan and command line."""
 
     def mark(self, index: int) -> dict[str, Any]:
-        """The fields of plan.json that differ between the tables."""
+        """The fields of a table's record in plan.json that may differ from table to table."""
         return {"unlike_rows": self.parts[index].has_unlike_rows}
 
     def dimension(self, index: int) -> int:

@@ -49,8 +49,8 @@ _DRAWN = (
 class Chain:
     """Noise on a tree whose levels are tables: each level adds the next column of `order`.
 
-    `order` has the indices of the columns in the query. In methods, `table` is the bit mask of a
-    table's columns.
+    `order` has the indices of the columns in the layout of the cells. In methods, `table` is the
+    bit mask of a table's columns.
     """
 
     order: tuple[int, ...]
@@ -58,7 +58,7 @@ class Chain:
 
     @cached_property
     def strategy(self) -> TreeStrategy:
-        """The noise, and the table by every subset of the columns.
+        """The noise, with a table for every subset of the columns.
 
         The index of a table is its bit mask.
         """
@@ -121,7 +121,7 @@ def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
 
 
 def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
-    """Read the chain from a query's only claim; None if the claim isn't about noise on a tree.
+    """Read the chain of a query with a single claim, about noise on a tree; None for other claims.
 
     The claim's name has to list all columns in some order. The claim has to be about noise on the
     tree of this order, with all of the share's ε and no δ. Otherwise raises CertificateRejected.
@@ -146,8 +146,8 @@ def find_chain(
 
     If the layout says `largest`, the largest variance is minimized instead. Only the orders of
     `_list_orders` are compared. Each of the `releases` has an equal part of ε; δ is left unspent.
-    None if a unit may be in several cells, if ε is 0, if there are no orders to compare, or if the
-    noise or its error isn't proved.
+    None if ε is 0, if there are no orders to compare, or if the noise or its error isn't proved.
+    None, too, unless a unit adds 1 to at most one cell (`in_one_cell`).
     """
     if not in_one_cell(cells) or not budget.epsilon:
         return None
@@ -176,8 +176,9 @@ def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:
     """The orders of the columns to compare.
 
     For few columns these are all orders. For many, it is one order in which each of the `tables`
-    is a level. The list is empty if no order has all of them, or if a column is in no table: its
-    level would get almost no share, and such trees take long to search and hardly ever win.
+    is a level. Then the list is empty if no order has all these levels, or if a column is in no
+    table. The level of such a column would get almost no share of ε. Its tree takes long to search
+    and hardly ever wins.
     """
     if columns <= MOST_COLUMNS:
         return list(permutations(range(columns)))

@@ -42,11 +42,12 @@ _BOUND = " With any additive noise for this budget, the {short} is at least {bou
 class Compared:
     """The standard deviation of one statistic, for several strategies with the same budget.
 
-    Each field is the geometric mean over the tables with noise, or the largest standard deviation
-    if that is the objective. `own` is for this plan. `cells` is for noise in the cells only, which
-    are then summed. `apart` is for independent noise in each table, with a share of the budget
-    each; such tables don't add up. `bound` is a proved lower bound for any additive noise; None if
-    unknown.
+    Each field is the geometric mean of the standard deviations of the tables with noise, or the
+    largest of them if that is the objective. In the mean, the root mean square over rows stands for
+    a table whose rows differ. `own` is for this plan. `cells` is for noise in the cells only, which
+    are then summed. `apart` is for independent noise in each table, with an equal share of the
+    budget for each; such tables don't add up. `bound` is a proved lower bound for any additive
+    noise; None if unknown.
     """
 
     own: float
@@ -55,7 +56,11 @@ class Compared:
     bound: float | None
 
     def in_words(self, statistic: str, *, largest: bool) -> str:
-        """Sentences that compare the standard deviations; `statistic` may be ""."""
+        """Sentences that compare the standard deviations.
+
+        `statistic` is the label of the statistic, or "" if it needs no label. `largest` is true if
+        the fields are the largest standard deviations.
+        """
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
         short = what if largest else "geometric mean"
         subject = f"The {what} of {statistic}" if statistic else f"The {what}"
@@ -110,12 +115,13 @@ def compare_ways(
 def _log_bound(
     cells: Layout, marginals: Marginals, number: Component, budget: Budget
 ) -> float | None:
-    """A lower bound on Σ ln v over the published tables, or on the largest ln v; None if unknown.
+    """A lower bound on Σ ln v over the tables with noise, or on the largest ln v; None if unknown.
 
-    v is the variance of `number` in a table with any additive noise, in units of the number's
-    radius. The noise has to hide a shift of one cell by the most that a unit can move the number.
-    If units are replaced and always count, the bound uses a weaker fact: the noise has to hide
-    opposite shifts of two cells.
+    The bound is on the largest if the layout says `largest`. v is the variance of `number` in a
+    table, divided by the squared radius of the number, with any additive noise for the `budget`.
+    Such noise has to hide a shift of one cell by the most that a unit can move the number. If units
+    are replaced and always count, the bound uses a weaker fact: the noise has to hide opposite
+    shifts of two cells.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
     if cells.neighbours == "replace-one" and always_counts(cells, number):

@@ -117,8 +117,8 @@ class Cumulative(TreeSums):
     def strategy(self) -> TreeStrategy:
         """The noise of all groups' trees, with the published tables as sums of its cells.
 
-        The numbers of a table of bins are the nodes of a tree's last level. Running sums are sums
-        of the first bins of a tree. In tables by fewer columns, both are added over groups.
+        A bin is a node of the last level of its group's tree, and a running sum is a sum of the
+        tree's first cells. In tables by fewer columns, both are added over groups.
         """
         of_group = (Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins))
         summed = [self.cells.cells // layout.cells for layout in self.layouts[::2]]
@@ -149,7 +149,7 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, summed up to the table, for the whole budget of the query."""
+        """Plain noise in the bins, with the query's whole budget, as it adds up in a table."""
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 

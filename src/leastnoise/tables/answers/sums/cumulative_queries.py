@@ -83,7 +83,10 @@ class RunningSumQueries(QueryKind):
             yield from name_problems(query, self.file_names(query), f"{path}.margins", hint=hint)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layout of the bins, which lists the sets of group columns to publish as margins."""
+        """The layout of the bins.
+
+        Its `margins` are the sets of group columns by which tables of bins are published.
+        """
         ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding, whole=True)
         return ((replace(shape, margins=list_tables(query)),),)
 
@@ -143,9 +146,9 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """Choose, among `ways` to bound a unit, a bounding that leaves the unit in one bin.
 
-    If no such bounding exists, choose the bounding with which a unit moves the fewest rows. Returns
-    the problem as text if no bounding fits, or if there are too many bins. `shape` is the layout to
-    be bounded.
+    If no such bounding exists, choose the bounding of `fewest_whole_rows`, unless persons are
+    counted. Returns the problem as text if no bounding fits, or if there are too many bins. `shape`
+    is the layout to be bounded.
     """
     if shape.cells > MOST_BINS:
         return (

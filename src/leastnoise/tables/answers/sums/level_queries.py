@@ -86,7 +86,8 @@ class KeyTree:
     def branches(self) -> tuple[int, ...]:
         """The tree's branches for `noise.trees`: the number of children of each inner node.
 
-        If the nodes of every level have equally many children, it has a single number per level.
+        If all nodes of a level have equally many children, on every level, the tuple has a single
+        number per level.
         """
         firsts = [level[self.order] for level in self.places]
         if self.above:

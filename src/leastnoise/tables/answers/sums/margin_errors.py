@@ -58,8 +58,7 @@ def _roundings(margins: Margins, table: int) -> int:
     """The largest number of roundings to the grid that add up in one number of a table.
 
     If the cells are estimated and rounded, this is the number of cells in a row of the table.
-    Otherwise it is the table's number of rows: the last number of a table follows from all its
-    rounded numbers. See `round_together`.
+    Otherwise it is the number of rows of the table: see `round_together`.
     """
     numbers = margins.marginals.cells(table)
     if not margins.marginals.is_small:
@@ -95,10 +94,10 @@ def _contrasts_error(margins: Margins, table: int, step: float, roundings: int) 
 def _beside_count(
     margins: Margins, table: int, number: Component, summed: int
 ) -> tuple[float, ...]:
-    """The field `NoiseError.beside_count` of a sum in a mean; empty for any other number.
+    """The field `NoiseError.beside_count` of the sum in a mean; empty for any other number.
 
-    The field has a half-width of X − a·Y for each a of `UP_TO_1`, where X is the error of the sum
-    and Y of the count. `summed` is the number of roundings in a number of the table (`_roundings`).
+    The field has a half-width of X − a·Y for each a of `UP_TO_1`. Here X is the error of the sum,
+    and Y the error of the count that divides it. `summed` is the result of `_roundings`.
     To save time, half-widths are computed for every second a. The values between get the half-width
     of the next larger a.
     """
@@ -143,7 +142,8 @@ def _terms(margins: Margins, table: int, weights: Floats) -> list[Term]:
 def _list_steps(margins: Margins, number: Component) -> list[float]:
     """The steps of the rounding grids whose roundings add up in one `number` of a cell.
 
-    Empty if nothing is rounded.
+    They are in the unit of `number`. Empty if nothing is rounded. If cells are also shifted so that
+    they add up to a public total, the step is increased to cover this shift (`_MOVED`).
     """
     if margins.is_whole:
         return []
@@ -163,8 +163,8 @@ def _list_steps(margins: Margins, number: Component) -> list[float]:
 def _coefficients(margins: Margins, table: int) -> dict[int, list[tuple[int, Floats]]]:
     """The coefficients of noisy numbers in the estimate of a number of `table`, by measured table.
 
-    Each coefficient is an array with a value for every measured component. Each item is a pair: the
-    number of noisy numbers with the same coefficient, and that coefficient.
+    A measured table has a list of pairs: the number of its noisy numbers with the same coefficient,
+    then this coefficient. It is an array with a value for every measured component.
     """
     whole = margins.marginals.whole
     if margins.is_whole:  # all coefficients are 1; computed ones would have rounding errors

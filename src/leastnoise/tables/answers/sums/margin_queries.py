@@ -1,10 +1,10 @@
 """Queries with margins: the published tables, and how far one unit shifts each of them.
 
 All published tables are sums of one estimate of the cells. If there are too many cells to estimate
-(`Marginals.is_small`), the tables are estimated together without cells. Noise is added to some
-tables of exact sums, which are called measured and need not be published (see
-`answers.sums.margins`). A table is identified by the set of its `group_by` columns, as a bit mask:
-0 is the total.
+(`Marginals.is_small` is false), the tables are estimated together without cells. Noise is added to
+some tables of exact sums, which are called measured and need not be published (see
+`answers.sums.margins`). A table is identified by the set of its columns, as a bit mask: 0 is the
+total.
 
 A query may both sum values and count them. Then each value is centred at the middle of its bounds
 and divided by their half-width, the radius. So no noise is spent on impossible shifts: a row may
@@ -83,7 +83,8 @@ def keep_listed(spec: Spec, query: Query, layout: Layout, tables: Sequence[int])
 
     Tables by more columns aren't measured, since that would only add noise. A row still counts only
     if it is in a group of every column of the query. No column is dropped if the spec limits a
-    person's groups, or the rows in a group, since these limits are about groups by every column.
+    person's groups, the rows in a group, or an l1 or l2 norm: these limits are about groups by
+    every column.
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
@@ -141,8 +142,8 @@ def measured_layout(layout: Layout) -> Layout:
 def places_of(layout: Layout, component: Component) -> tuple[int, int | None]:
     """The index of the measured component that gives `component`, and the index of its count.
 
-    The count is of the rows with a value of the same column, or of all rows if only these are
-    counted. Its index is None if `component` is itself a count, or if nothing counts the values.
+    The count is of the rows with a value of the same column, if these are counted; otherwise it is
+    of all rows. Its index is None if `component` is itself a count, or if there is no such count.
     """
     if not component.of_values:
         return layout.measured.index(component), None
@@ -168,8 +169,8 @@ def find_coefficients(layout: Layout, component: Component) -> tuple[Fraction, .
 def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
     """For each measured number, the coefficients that give a plain count, or a plain sum of values.
 
-    A plain sum is of values that are neither centred nor scaled. Coefficients are for all measured
-    numbers of a cell.
+    A plain sum is of values that are neither centred nor scaled. Each tuple has a coefficient for
+    every measured number of a cell.
     """
     coefficients: list[tuple[Fraction, ...]] = []
     for measured in layout.measured:
@@ -183,7 +184,10 @@ def total_coefficients(layout: Layout) -> list[tuple[Fraction, ...]]:
 
 
 def in_one_cell(layout: Layout) -> bool:
-    """True if a unit adds 1 to at most one cell, and so to at most one number of every table."""
+    """True only if cells have one count each, and a unit adds 1 to the count of at most one cell.
+
+    Then a unit adds 1 to at most one number of every table.
+    """
     bounding, numbers = layout.bounding, layout.numbers
     if not numbers.counts or numbers.each > 1:
         return False
@@ -284,10 +288,10 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     """Alternative sensitivities of a table's exact sums: each bounds all shifts by one unit.
 
     With one number in a cell, `table_sensitivity` is the only sensitivity. With several numbers,
-    the first sensitivity is a hull of boxes and the last a ball. Boundings limit Σ_j M_j over the
-    cells j, where M_j is the largest size of a unit's numbers in cell j. A table's cells are sums
-    of these cells, so its Σ_j M_j is no larger. So the sensitivities of `layout.boundings` hold for
-    every table.
+    the first says that shifts are in `table_body`, and the last is a ball. They hold for every
+    table, since a bounding limits Σ_j M_j over the cells j. Here M_j is the largest size of a
+    unit's numbers in cell j. A table's cells are sums of the query's cells, so Σ_j M_j over the
+    table's cells is no larger.
     """
     if layout.numbers.each > 1:
         return table_layout(layout, table).sensitivities
@@ -295,7 +299,7 @@ def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
 
 
 def table_body(layout: Layout, table: int) -> Body:
-    """The hull of boxes that holds every shift of a table by one unit.
+    """The hull of boxes, one for each cell of a table, that holds every shift by one unit.
 
     Each cell has to have several numbers.
     """
@@ -307,8 +311,8 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
     Cells of a table are sums of the query's cells. So a unit adds no more to a table, in l1 norm,
     than to the cells, for which `layout` bounds a unit. Replacing a unit also takes away as much.
-    In a total that no row lowers, the two shifts partly cancel: it moves by no more than one unit
-    can add.
+    In a total that no row lowers, the two shifts partly cancel: the total moves by no more than one
+    unit can add.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -318,12 +322,12 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
 
 
 def table_reaches(layout: Layout, table: int) -> list[float]:
-    """For each measured component, the l1 norm that gives Laplace noise the table's variance.
+    """For each measured component, the reach of a unit in a table, as `pure_information` takes it.
 
-    The variance is of purely private noise in the table. With one number in a cell, the norm is
-    `table_reach`. With q > 1 numbers in a cell, the noise has the shape of a box. The variance of a
-    number is then (q + 1)(q + 2)/3·(bound/ε)², where the bound is the half-width of the box in this
-    number. Laplace noise has the variance 2·(norm/ε)².
+    With one number in a cell, the reach is `table_reach`. With q > 1 numbers in a cell, the noise
+    of a cell has the shape of a box. The variance of a number is then (q + 1)(q + 2)/3·(bound/ε)²,
+    where the bound is the half-width of the box in this number. The reach is the l1 norm for which
+    Laplace noise has the same variance, 2·(reach/ε)².
     """
     each = layout.numbers.each
     if each == 1:
@@ -343,7 +347,7 @@ def table_reach(layout: Layout, table: int) -> Fraction:
 def _units(layout: Layout, table: int) -> int:
     """The number of units that change a table at once: 2 if a unit replaces another, else 1.
 
-    For the total, 1 is enough unless rows may lower it: replacing a unit then moves the total by no
+    For a table of one cell that no row lowers, 1 is enough: replacing a unit moves the cell by no
     more than adding a unit.
     """
     several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
@@ -421,7 +425,7 @@ class MarginQueries(QueryKind):
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The layout of the cells, which lists the published tables as its `margins`.
 
-        Raises LayoutError if there are too many tables or cells, if they are too many for
+        Raises LayoutError if the query is `too_large`, if it has too many columns or cells for
         `min_count`, or if no bounding fits.
         """
         statistics, needs = zip(*asked.values(), strict=True)

@@ -188,7 +188,7 @@ class Margins(MeasuredSums):
         return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
     def mark(self, index: int) -> dict[str, Any]:
-        """An empty dictionary, since the records of all tables have the same fields."""
+        """An empty dictionary, since the records of all tables are alike."""
         del index
         return {}
 
@@ -200,7 +200,10 @@ class Margins(MeasuredSums):
         return Reads(cells=(*layouts_read(self.cells), *total))
 
     def draw(self, totals: Totals) -> list[Table]:
-        """Draw the noise; compute all tables from the noisy numbers, and suppress small cells."""
+        """Draw the noise, and compute all tables from the noisy numbers.
+
+        Small cells are suppressed if the spec asks for it.
+        """
         exact, total = totals.cells, 0
         if self.total_is_known:
             *exact, rows = totals.cells
@@ -208,7 +211,7 @@ class Margins(MeasuredSums):
         return suppress_rows(self, publish_margins(self, self.parts, *exact, total=total))
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless tables add up, and suppression hides small counts."""
+        """Raise CertificateRejected unless the tables pass `check_sums` and `check_suppressed`."""
         check_sums(self, folder, self.parts, kind)
         check_suppressed(self, folder, self.parts, kind)
 
@@ -226,8 +229,8 @@ class Margins(MeasuredSums):
     def information(self) -> Floats:
         """The inverse variance of the noise; shape (measured numbers, tables of `Marginals.every`).
 
-        It is 0 for tables without noise. For noise in contrasts, it is 1/variance of a contrast
-        whose squared coefficients add up to 1.
+        It is 0 for tables without noise. For noise in contrasts, it is a lower bound on 1/variance
+        of a contrast whose squared coefficients add up to 1.
         """
         marginals = self.marginals
         information = np.zeros((len(self.measured_cells.components), len(marginals.every)))
@@ -243,7 +246,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def theta(self) -> list[Floats]:
-        """The precisions (1/variance) of each table's contrasts, for each measured number.
+        """For each measured number: the precisions with which each table's contrasts are estimated.
 
         Contrasts are the part of a table that tables by fewer columns lack. The precisions are the
         θ of `workloads.marginal`.
@@ -267,11 +270,11 @@ class Margins(MeasuredSums):
     def components(
         self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
     ) -> Components:
-        """The contrasts of each table for one measured number, from which all tables are computed.
+        """For one measured number: the part of each table that tables by fewer columns lack.
 
-        `number` is the index of the measured number. `noisy` has it in all rows of each measured
-        table, or in all contrasts of the table if these have the noise. `total` is the public
-        total, if there is one.
+        All tables are computed from these parts. `number` is the index of the measured number.
+        `noisy` has its noisy values in all rows of each measured table, or in all contrasts of the
+        table if these have the noise. `total` is the public total, if there is one.
         """
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
@@ -315,9 +318,10 @@ class Margins(MeasuredSums):
 
     @cached_property
     def grids(self) -> tuple[Fraction, ...]:
-        """The grids to which the measured numbers of cells are rounded.
+        """For each measured number, the step of the grid to which its estimates are rounded.
 
-        They are powers of two, and follow from public numbers.
+        The estimates are of cells or, if cells aren't estimated, of tables. Steps are powers of
+        two, and follow from public numbers.
         """
         if self.is_whole:
             return (Fraction(1),)
@@ -354,7 +358,7 @@ class Margins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """The standard deviation of each summed statistic beside other noise's, by its label."""
+        """A `Compared` for each statistic that adds up, by the statistic's label."""
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self.variances)
 
@@ -394,9 +398,10 @@ class Margins(MeasuredSums):
         return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
     def remarks(self) -> list[str]:
-        """Sentences about how many rows are counted exactly, and about a public total.
+        """Sentences about the most rows that are counted correctly, and about a public total.
 
-        The first is only for queries with too many cells to read.
+        The first is only for queries with too many cells to read, the second only for a public
+        total.
         """
         most = [] if self.marginals.has_cells else [_MOST_ROWS]
         return [*most, *([_KNOWN] if self.total_is_known else [])]

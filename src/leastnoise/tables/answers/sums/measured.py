@@ -126,11 +126,12 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     - Purely private noise in tables, whose ε add up.
     - Gaussian noise in tables or in contrasts, unless `pure`. All together meet the budget by tight
       composition.
-    - Noise on a tree along one order of the columns, if it gains at least `_GAINS` over the others.
+    - Noise on a tree along one order of the columns, if it beats the others by more than `_GAINS`.
 
     The best candidate has the smallest Σ ln(variance) over the published tables, or the smallest
-    largest variance if the layout says `largest`. If its noise isn't proved, the next candidate is
-    tried. All `releases` together meet the `budget`. Raises Refused if no candidate is proved.
+    largest variance if the layout says `largest`. If Gaussian noise or a tree isn't proved, the
+    next candidate is tried. All `releases` together meet the `budget`. Raises Refused for an ε that
+    `check_epsilon` refuses, if no candidate is proved, or as soon as purely private noise isn't.
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
@@ -174,8 +175,8 @@ def _list_offers(
 ) -> list[tuple[float, Search, Shares]]:
     """The candidates of `find_measured` except trees: objective, search, and shares of tables.
 
-    The smallest objective is best: Σ ln(variance) over the published tables, or the largest
-    ln(variance).
+    The smallest objective is best: Σ ln(variance) over the published tables and the measured
+    numbers, or the largest ln(variance).
     """
     marginals = marginals_of(cells).with_noise()
     weights = None if cells.largest else [1.0] * len(marginals.tables)
@@ -199,7 +200,7 @@ def _list_offers(
 def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool = True) -> None:
     """Raise Refused if noise in counts would be too small for floats.
 
-    `counts` is False if no counts get noise. Then nothing is checked.
+    `counts` is True if all noisy numbers are counts. Otherwise nothing is checked.
     """
     if counts and budget.epsilon > _MOST_EPSILON * releases:
         raise Refused(
@@ -211,10 +212,10 @@ def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool 
 def prove_best(
     cells: Layout, budget: Budget, offers: Iterable[tuple[float, Search, Shares]], releases: int
 ) -> tuple[Search, Shares, list[Certificate]]:
-    """Prove the offers in order of their objectives until a proof succeeds.
+    """Prove the offers until a proof succeeds, the offer with the smallest objective first.
 
     Returns the search and the shares of this offer, and the certificate of each table. Raises
-    Refused if no offer is proved.
+    Refused if no offer is proved, or as soon as a search raises it.
     """
     for _, search, shares in sorted(offers, key=itemgetter(0)):
         claims = search(cells, budget, shares, releases)
@@ -246,7 +247,10 @@ def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], S
 
 
 def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Prove purely private noise in each table, at the table's share of ε."""
+    """Prove purely private noise in each table, at the table's share of ε.
+
+    The budget is for `times` releases. Raises Refused if the noise isn't proved.
+    """
     moves = {
         table: (table_sensitivities(cells, table)[0], table_layout(cells, table).dimension, 0.0)
         for table in shares
@@ -302,7 +306,7 @@ def find_pure(  # noqa: PLR0917 (two calls)
 ) -> list[Certificate]:
     """Prove noise of one purely private family in each table, at the table's share of ε.
 
-    Raises Refused if no noise is proved for a table.
+    The budget is for `times` releases. Raises Refused if no noise is proved for a table.
     """
     whole = replace(budget, delta=Fraction(0))
     noise = (
@@ -330,8 +334,8 @@ def compose_gaussians(
 ) -> list[Certificate] | None:
     """Prove Gaussian noise in each table, so that all tables together meet the budget.
 
-    `shares` are as in `_gaussian`. None if they aren't proved. A single table needs no composition:
-    then the result is None, too, unless `single` is True.
+    `shares` and `times` are as in `_gaussian`. None if the noise isn't proved. A single table needs
+    no composition: then the result is None, too, unless `single` is True.
     """
     if len(shares) == 1 and not single:
         return None
@@ -367,7 +371,7 @@ def find_noise(
 ) -> Mechanism:
     """Find and prove noise of one family in a table with the sensitivity `moves`.
 
-    Raises Refused if no noise is proved.
+    The budget is for `times` releases. Raises Refused if no noise is proved.
     """
     question = Question(
         budget=budget, sensitivities=(moves,), dimension=dimension, compositions=times

@@ -39,7 +39,8 @@ So sums of 2^34 rows are exact as floats.
 class MeasuredSums(Summed):
     """The published tables of a query, computed from noisy numbers of the `measured` tables.
 
-    `measured` has the certificate of each measured table, by table number, in increasing order.
+    `measured` has the certificate of each measured table, by table number, in increasing order. The
+    number is the bit mask of the table's columns, or as in `workloads.nested`.
     """
 
     measured: dict[int, Certificate]
@@ -58,7 +59,7 @@ class MeasuredSums(Summed):
     @property
     @abstractmethod
     def compared(self) -> dict[str, Compared]:
-        """The standard deviation of each summed statistic beside other noise's, by its label."""
+        """A `Compared` for each statistic that adds up, by the statistic's label."""
 
     @property
     @abstractmethod
@@ -153,7 +154,7 @@ def check_measured(
     """Raise CertificateRejected unless the measured tables are in order and keep to the share.
 
     The ε of their certificates may add up to at most the share's ε, and δ likewise. If all draws of
-    the release are `composed`, only δ is checked here: the ε of all draws together is proved
+    the release are `composed`, ε isn't checked here: the ε of all draws together is proved
     elsewhere.
     """
     tables = f"The tables of {cells.name!r}"
@@ -168,10 +169,11 @@ def check_measured(
 def expect_table(
     name: str, claim: Claim, table: int | None, measured: Mapping[int, Certificate]
 ) -> tuple[int, Certificate]:
-    """Find the number of the table that `name` names, and narrow its claim to a `Certificate`.
+    """Check that a claim can be about noise in a table; return the table's number and the claim.
 
-    `table` is that number, or None if there is no such table. Raises CertificateRejected for an
-    unknown table, a table that is already in `measured`, or another kind of certificate.
+    `table` is the number of the table that `name` names, or None if there is no such table. Raises
+    CertificateRejected for an unknown table, a table that is already in `measured`, or another kind
+    of claim than a `Certificate`.
     """
     if table is None or table in measured or not isinstance(claim, Certificate):
         raise CertificateRejected(

@@ -97,8 +97,9 @@ class NestedMargins(MeasuredSums):
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
         """Read the tables with the noise that `claims` state, all of one family.
 
-        Raises CertificateRejected if a claim states something the spec does not imply, or if not
-        every published table can be computed from the tables with noise.
+        Raises CertificateRejected if a claim states something the spec does not imply, or if the
+        claims don't fit together. Raises it, too, if not every published table can be computed from
+        the tables with noise.
         """
         nested, measured = nested_of(cells), dict[int, Certificate]()
         names = {noise_name(cells, table): table for table in nested.every}
@@ -156,7 +157,10 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each table's numbers. If rows differ, it has figures for each row, too."""
+        """The error of each table's numbers.
+
+        If the rows of a table differ, `NoiseError.rows` has the figures of each row.
+        """
         tables = range(len(self.nested.tables))
         return tuple(measure_table(self.strategy, table) for table in tables)
 
@@ -167,7 +171,7 @@ class NestedMargins(MeasuredSums):
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """The standard deviation of the count beside other noise's, by the count's label."""
+        """A `Compared` for the query's count, by its label."""
         largest, tables = self.cells.largest, self.nested.tables
         releases, last = self.certificate.compositions, self.nested.every[-1]
         cells = [self.strategy.terms(table, last) for table in range(len(tables))]
@@ -262,8 +266,10 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     - Gaussian noise in tables, unless `pure`. All together meet the budget by tight composition.
 
     The best candidate has the smallest Σ ln(mean variance) over the published tables, or the
-    smallest largest variance if the layout says `largest`. If its noise isn't proved, the next
-    candidate is tried. Raises Refused if no candidate is proved.
+    smallest largest variance if the layout says `largest`. If Gaussian noise isn't proved, the next
+    candidate is tried. All `releases` together meet the `budget`. Raises Refused for an ε that
+    `check_epsilon` refuses, if no candidate is proved, or as soon as Laplace or whole-number noise
+    isn't.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
@@ -350,17 +356,17 @@ def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int
 
 
 def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Prove Laplace noise in each table, at the table's share of ε."""
+    """Prove Laplace noise in each table, at the table's share of ε: see `find_pure`."""
     return find_pure(cells, "laplace", budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _whole(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Prove geometric noise in a single table, with the whole ε."""
+    """Prove geometric noise in a single table, with the whole ε: see `find_pure`."""
     return find_pure(cells, WHOLE, budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Prove Gaussian noise in tables that together meet the budget; None if that isn't proved."""
+    """Prove Gaussian noise so that all tables together meet the budget: see `compose_gaussians`."""
     return compose_gaussians(cells, budget, shares, _moves_of(cells, shares), times=times)

@@ -133,7 +133,7 @@ def published_tables(query: Query) -> tuple[int, ...]:
 def _names(query: Query) -> tuple[list[str], list[str]]:
     """The names of the levels, and the names of the other columns.
 
-    The highest level comes first, and the keys' column last.
+    The levels begin with the highest level, and end with the keys' column.
     """
     column, keys = next(iter(query.hierarchies.items()))
     return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]

@@ -45,10 +45,7 @@ class NestedStrategy:
 
     @cached_property
     def information(self) -> Floats:
-        """The inverse variance of the noise in each possible table.
-
-        It is 0 if the table isn't measured.
-        """
+        """The inverse variance of the noise in each possible table; 0 if it isn't measured."""
         information = np.zeros(len(self.nested.every))
         for table, claim in self.measured.items():
             information[table] = 1 / claim.noise.variance
@@ -74,9 +71,9 @@ class NestedStrategy:
 
     @property
     def finest(self) -> int:
-        """The number of the table from which all others are summed.
+        """The number of the table from which all published tables are summed.
 
-        It is the table with whole-number noise, or else the cells.
+        It is the table with whole-number noise, or else the table of the cells.
         """
         return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
 
@@ -94,7 +91,7 @@ class NestedStrategy:
 
     @cached_property
     def _steps(self) -> list[tuple[int, float]]:
-        """For each measured table: its number of cells, and its grid step relative to the std."""
+        """For each measured table: its number of cells, and (grid step)/(std of its noise)."""
         return [
             (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
             for claim in self.measured.values()
@@ -133,9 +130,9 @@ class NestedStrategy:
         return bool(np.ptp(stds) <= _ALIKE * stds.max())
 
     def terms(self, table: int, of: int) -> Floats:
-        """For each node of a table's level, how many numbers add up to one number of `table`.
+        """For each node of a table's level, how many terms a number at this node has.
 
-        They are numbers of the table with the table number `of`.
+        The terms are numbers of the table `of`, which is a table number of `workloads.nested`.
         """
         nested = self.nested
         (level, _), (lowest, _) = nested.split(nested.tables[table]), nested.split(of)

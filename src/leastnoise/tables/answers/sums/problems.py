@@ -23,7 +23,8 @@ def listed_problems(
 ) -> Iterator[Problem]:
     """Problems of listed tables: unknown columns, and tables or columns given twice.
 
-    `key` is the key of the list in the spec. Messages call the allowed `columns` by `called`.
+    `key` is the key of the list in the spec. `called` is the name of the allowed `columns` in
+    messages.
     """
     seen: set[frozenset[str]] = set()
     for index, by in enumerate(given):
@@ -64,8 +65,8 @@ def excluded_problems(
 ) -> Iterator[Problem]:
     """Problems of settings that can't be used with tables of sums.
 
-    Messages blame `key`, the key of the spec that asks for the tables. The other arguments are as
-    in `form_problems`.
+    `key` is the key of the spec that asks for the tables; the problem of a histogram or of
+    conditions is reported there. The other arguments are as in `form_problems`.
     """
     if query.histogram is not None or query.conditions:
         why = "Not allowed beside a histogram or conditions: give edges in group_by, or use another"
@@ -81,8 +82,8 @@ def form_problems(
     """Problems of settings that change single numbers, so that tables would no longer add up.
 
     `counts` is True if all statistics are counts, the only numbers that can be made whole together.
-    `suppresses` is True if `min_count` suppresses small cells. Messages name the tables as
-    `called`.
+    `suppresses` is True for tables in which `min_count` suppresses small cells. `path` is the
+    query's key in the spec. Messages name the tables as `called`.
     """
     why = f"Not used with {called}: sums wouldn't add up."
     if query.top is not None:

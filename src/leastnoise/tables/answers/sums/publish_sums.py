@@ -71,10 +71,10 @@ def draw_estimate(
     *,
     bits: int,
 ) -> Floats:
-    """Draw noise, and return the strategy's estimate of the cells.
+    """Draw noise, and return the strategy's `estimate`, from which all tables are summed.
 
     `certificates` has a certificate for each of the strategy's draws. Noise is added to the numbers
-    of each draw; the rest is post-processing. The exact cells are in units of 2^−bits.
+    of each draw; the rest is post-processing. The exact `cells` are in units of 2^−bits.
     """
     placed = zip(certificates, strategy.place(cells), strict=True)
     return strategy.estimate([_release(claim, numbers, bits=bits) for claim, numbers in placed])
@@ -120,7 +120,8 @@ def add_up(
     The cells' estimates are rounded to `Margins.grids`. From these, counts and sums of values are
     computed for each cell, and rounded to `Margins.steps`. All tables are sums of these rounded
     numbers, and every sum is exact as a float. If the `total` is public, the cells add up to it
-    exactly. If cells aren't estimated, tables are rounded by `round_together` instead.
+    exactly. If cells aren't estimated, tables are rounded by `round_together` instead. If the spec
+    asks for whole counts, `put_whole_counts` changes the tables at the end.
     """
     marginals, each = margins.marginals, len(margins.measured_cells.components)
     grids, steps = (list(map(float, number)) for number in (margins.grids, margins.steps))
@@ -173,7 +174,7 @@ def round_together(
     Returns whole steps of the grid, by table. In each table, the numbers that belong to no column's
     last key are rounded. The other numbers follow by subtraction from these, and from the tables by
     fewer columns. So each number combines at most as many rounded numbers as its table has numbers.
-    Numbers are clipped so that the sum of all is exact as a float.
+    Estimates that are too large for exact sums in floats are clipped before they are rounded.
     """
     rounded: dict[int, NDArray[np.int64]] = {}
     tables = (
@@ -309,7 +310,7 @@ def check_agreement(  # noqa: PLR0917 (two calls)
 
 
 def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> list[float]:
-    """Sum the `numbers` of a `table` to the table `shared`, which has fewer columns."""
+    """Sum the `numbers` of a `table` to the table `shared`, by a subset of its columns."""
     marginals = margins.marginals
     axes = marginals.axes(table)
     kept = [axis for axis, i in enumerate(axes) if shared >> i & 1]
@@ -321,7 +322,7 @@ def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> l
 def _wrong_means(
     margins: Margins, part: NoisyPart, published: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield the means of a table that don't follow from the sum and the count beside them.
+    """Yield the labels of means that don't follow from the sum and the count beside them.
 
     Differences that the rounding of the cells' sums explains are accepted.
     """

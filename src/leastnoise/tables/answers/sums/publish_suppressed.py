@@ -62,10 +62,11 @@ def read_shown(folder: Path, part: NoisyPart, kind: str) -> dict[str, list[Any]]
 
 
 def check_suppressed(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
-    """Raise CertificateRejected if a small count is shown, or may follow from shown numbers.
+    """Raise CertificateRejected if a small count is shown, or a suppressed number may be found.
 
     A suppressed number doesn't follow from shown numbers if it is in a box of suppressed numbers:
-    see `workloads.suppression`. Each suppressed number has to be in such a box.
+    see `workloads.suppression`. Each suppressed number has to be in such a box. Nothing is checked
+    if the spec asks for no suppression.
     """
     below, label = margins.cells.suppressed_below, _deciding_count(margins.cells)
     if below is None:
@@ -106,5 +107,5 @@ def _suppression(margins: Margins) -> Suppression:
 
 
 def _deciding_count(layout: Layout) -> str:
-    """The label of the count that decides on suppression: the first count."""
+    """The label of the count that decides on suppression: the first count, or "" without counts."""
     return next((asked.label for asked in layout.statistics if asked.counts), "")

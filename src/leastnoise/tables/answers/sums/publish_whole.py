@@ -111,7 +111,7 @@ class Families:
         """Whole numbers ≥ 0 that add up to each parent's total, nearest to `numbers`.
 
         They have the smallest sum of squared distances. Each of the `totals` is at least 0, and at
-        most the sum of the parent's positive numbers.
+        most the sum of the positive numbers among the parent's children.
         """
         least = self.find_lowering(numbers, totals)
         lowered = np.maximum(numbers - least[self.parents], 0)
@@ -197,11 +197,11 @@ def check_whole_counts(
 ) -> None:
     """Raise CertificateRejected if whole counts can't follow from noisy numbers in their intervals.
 
-    If noisy numbers and their half-width are whole (`exact`) and an end of an interval isn't 0, the
-    interval determines its noisy number exactly. Otherwise it determines the number to within 1.
-    The counts have to follow from these numbers. Where intervals determine too little, counts are
-    not checked. `check_table` checked each table before, and `check_sums` or `check_on_tree`
-    checked that tables agree.
+    An interval that ends at 0 only bounds its noisy number from above. Every other interval
+    determines the number: exactly if noisy numbers (`exact`) and their half-width are whole, or
+    else to within 1. Counts have to follow from numbers within these bounds. Nothing is checked if
+    an interval of a cell may have been clipped. `check_table` checked each table before, and
+    `check_sums` or `check_on_tree` checked that tables agree.
     """
     if whole is None:
         return
@@ -264,12 +264,12 @@ class _CountBounds:
 
     @property
     def lowest(self) -> Wholes:
-        """The smallest count that the noisy number allows."""
+        """The smallest max(0, r_v) that the bounds allow, with r_v as in the module's notation."""
         return np.maximum(self.least, 0).astype(np.int64)
 
     @property
     def highest(self) -> Wholes:
-        """The largest count that the noisy number allows."""
+        """The largest max(0, r_v) that the bounds allow, with r_v as in the module's notation."""
         return np.maximum(self.most, 0).astype(np.int64)
 
     def meets(self, least: Floats, most: Floats) -> bool:
@@ -294,9 +294,9 @@ class _CountBounds:
 
 
 def _follow(families: Families, totals: Wholes, counts: _CountBounds) -> bool:
-    """True unless `lower` certainly gives children other `counts`, given their parents' totals.
+    """False only if `lower` can't give the children these `counts`, given their parents' totals.
 
-    The rounded numbers of the children are only known to lie within the bounds of `counts`.
+    The rounded numbers of the children, which `lower` needs, are known only within bounds.
     """
     lowest, highest, value = counts.lowest, counts.highest, counts.value
     if (families.sums(highest) < totals).any():

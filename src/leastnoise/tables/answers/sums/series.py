@@ -89,9 +89,10 @@ class SeriesTotals(OnATree, OverTime):
 
     @classmethod
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
-        """Read the tables with the noise that `claims` state, on the tree that the spec implies.
+        """Read the tables with the noise that `claims` state, on a tree that the spec allows.
 
-        Raises CertificateRejected if a claim states something else.
+        Raises CertificateRejected if a claim states something the spec does not imply, or if the
+        noise can't be drawn release by release.
         """
         tables = super().read(cells, share, claims, composed=composed)
         branches = periods_of(cells).branches
@@ -143,7 +144,7 @@ class SeriesTotals(OnATree, OverTime):
         return np.sqrt(np.array(variances))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """For comparison: fresh plain noise in each release, which adds up in running totals.
+        """Fresh plain noise in each release, for comparison; in running totals, it adds up.
 
         It has the query's whole share of the budget in each release.
         """

@@ -88,7 +88,7 @@ def total_name(query: str) -> str:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Choose, among `ways` to bound a unit, the bounding with which it moves the fewest rows.
+    """Choose, among `ways` to bound a unit, the bounding with which the unit moves the fewest rows.
 
     Returns the problem as text if no bounding fits. `shape` is the layout to be bounded.
     """

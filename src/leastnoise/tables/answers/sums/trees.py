@@ -66,7 +66,8 @@ class OnATree(Summed):
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
         """Read the tables with the noise that `claims` state: one draw, with the share's whole ε.
 
-        Raises CertificateRejected if a claim states something the spec does not imply.
+        Raises CertificateRejected if a claim states something the spec does not imply, or if the
+        variance of the noise is 0 as a float.
         """
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
@@ -86,7 +87,7 @@ class OnATree(Summed):
 
     @classmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
-        """Find and prove the noise of the counts: a pair of the query's label and a certificate.
+        """Find and prove the noise; return one pair of the query's label and a certificate.
 
         Each release has an equal part of ε. δ is left unspent, so that `pure` has no effect. Raises
         Refused if no noise is proved.
@@ -106,7 +107,10 @@ class OnATree(Summed):
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each table's numbers. If rows differ, it has figures for each row, too."""
+        """The error of each table's numbers.
+
+        If the rows of a table differ, `NoiseError.rows` has the figures of each row.
+        """
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
@@ -164,5 +168,5 @@ class TreeSums(OnATree):
         return publish_on_tree(self, self.parts, *totals.cells)
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all tables are sums of whole counts."""
+        """Raise CertificateRejected unless the tables pass `check_on_tree`."""
         check_on_tree(self, folder, self.parts, kind)

@@ -140,9 +140,9 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
     """For each published table, a bound on the bias of one of its numbers.
 
-    This is the sum of the bounds for the nodes that add up to the number. The levels of the tree
-    add the columns in `order`. `bias` has the bound for one node, by the bit mask of its level's
-    table.
+    This is the sum of the bounds for the nodes that add up to the number. Each level of the tree
+    adds the next column of `order`. `bias` has the bound for one node, by the bit mask of the
+    table that is its level.
     """
     biases: list[float] = []
     masks = _prefixes(order)

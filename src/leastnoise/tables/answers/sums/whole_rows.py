@@ -19,8 +19,8 @@ def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | Non
     """Choose, among `ways`, the bounding with which a unit moves all counts by the fewest rows.
 
     Only boundings with a whole number of rows are considered. A ball (`InBall`) isn't considered,
-    since it doesn't limit the number of rows. None if no bounding is left, or if a cell has several
-    numbers or no count.
+    since it doesn't limit the number of rows. None if no bounding is left, or if a cell has other
+    numbers than a single count.
     """
     if not shape.numbers.counts or shape.numbers.each > 1:
         return None
@@ -32,8 +32,9 @@ def fewest_whole_rows(ways: Sequence[Bounding], shape: Layout) -> Bounding | Non
 def row_counts(cells: Layout) -> RowCounts:
     """The sensitivity of the cells if one unit shifts them by whole rows.
 
-    Raises TypeError if a person over a limit may count as a fraction. Whole-number noise would not
-    hide fractions, and after rounding a unit might move each cell by one more.
+    Raises TypeError if a cell has other numbers than a single count, or if a person over a limit
+    may count as a fraction. Whole-number noise would not hide fractions, and after rounding a unit
+    might move each cell by one more.
     """
     numbers = cells.numbers
     if not numbers.counts or numbers.each > 1 or not (cells.by_row or cells.bits == 0):

@@ -142,8 +142,9 @@ def check_threshold(
 ) -> None:
     """Raise CertificateRejected unless the claim fits the limits on a unit's groups, and the share.
 
-    The claim must also have a grid, the spec's `neighbours`, and this `reach`: the most that one
-    unit adds to the count that decides on publication. `where` begins the message.
+    The claim must also have a grid, a `chance_below` that fair coins can give, the spec's
+    `neighbours`, and this `reach`: the most that one unit adds to the count that decides on
+    publication. `where` begins the message.
     """
     fits = (
         (
@@ -249,7 +250,7 @@ class GroupRow(NoisyPart):
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """Tables of the errors, and of the sizes from which groups would be published, by noise."""
+        """Tables of the errors, and of the sizes from which each noise would publish groups."""
         yield from super().listings(spec)
         groups = self.answered.groups
         offers = [

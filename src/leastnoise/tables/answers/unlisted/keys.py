@@ -141,10 +141,10 @@ class KeysPlan(AloneInDraw):
 
     @property
     def least(self) -> int | None:
-        """The fewest units with which any mechanism could publish a key with probability ½.
+        """A number of units below which no mechanism publishes a key with probability ½.
 
-        With fewer units, no mechanism that meets the budget can. None if this number isn't known,
-        as for replace-one neighbours.
+        It holds for mechanisms that meet the budget of one release. None if no such number is
+        known, as for replace-one neighbours.
         """
         return find_least(self.claim.budget, self.claim.neighbours)
 

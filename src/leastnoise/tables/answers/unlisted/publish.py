@@ -94,7 +94,7 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """Convert a probability to parts of 1/CERTAIN. Raises TypeError if the number isn't whole."""
+    """The probability in parts of 1/CERTAIN. Raises TypeError if this is no whole number."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
@@ -108,7 +108,7 @@ def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
 def group_order(layout: TableShape, row: tuple[Any, ...]) -> tuple[Any, ...]:
     """The sort key of a row: its keys in turn, public keys in the order of the spec.
 
-    A row begins with the index of its public cell and with its unlisted keys.
+    A row begins with the index of its public cell, which its unlisted keys follow.
     """
     keys, positions = iter(row[1:]), iter(_positions(layout, int(row[0])))
     return tuple(
@@ -127,7 +127,7 @@ def _positions(layout: TableShape, cell: int) -> list[int]:
 
 
 def columns_of_keys(layout: TableShape, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """The columns of keys, each with a value for every row."""
+    """The columns of keys, each with a value for every row; `rows` are as in `group_order`."""
     places = [_positions(layout, int(row[0])) for row in rows]
     columns: list[list[Any]] = []
     public = unlisted = 0

@@ -60,7 +60,7 @@ class GroupSizes:
         """The sizes of groups that are published with this certificate.
 
         If the sum of all numbers decides on publication, `std_of_total` has to be given: the
-        standard deviation of this sum.
+        standard deviation of the noise in this sum.
         """
         noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
         # With the noise X before rounding, a group of n is published if n + X >= edge. X is
@@ -98,7 +98,7 @@ class GroupSizes:
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
-    """The smallest count with which a group is published with at least this probability.
+    """The smallest count with which a group is published with probability `chance` or more.
 
     The probability may be missed by a rounding error (1e-9 of it). `near` is an estimate of this
     count; the search starts slightly below it and goes up.
@@ -203,7 +203,7 @@ class UnlistedPlan:
 
     @property
     def _trade(self) -> list[str]:
-        """A sentence about the other preference; empty if it would choose the same noise."""
+        """Sentences about the other preference; empty if it would choose the same noise."""
         if self.otherwise is None:
             return []
         if self.preferred == ACCURACY:
@@ -230,9 +230,9 @@ class UnlistedPlan:
 
 
 def least_in_words(what: str, least: int) -> str:
-    """A sentence about the fewest units with which any mechanism could publish a group or key.
+    """A sentence that no mechanism publishes groups or keys of fewer units with probability ½.
 
-    `what` names the group or the key.
+    `what` is "group" or "key", and `least` is the result of `find_least`.
     """
     return (
         f"With this part of the budget, no mechanism publishes a {what} of fewer than {least:,} "
@@ -371,7 +371,8 @@ def _claim(
 def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
     """The sizes of groups that Laplace noise with a threshold would publish.
 
-    The noise hides the l1 norm of a row. None if no such noise is proved.
+    The noise hides any shift of a group's numbers by a unit, bounded in the l1 norm. None if no
+    such noise is proved.
     """
     bounding = layout.bounding
     if not isinstance(bounding, InUnlistedGroups) or layout.counted is None:
@@ -398,11 +399,12 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
 
 
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
-    """The smallest group, in units, that any mechanism could publish with probability ½.
+    """The fewest units of a group that a mechanism at this budget publishes with probability ½.
 
-    Let π(n) be the largest probability with which a mechanism may publish a group of n units. Then
-    π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)) (Desfontaines, Voss, Gipson &
-    Mandayam 2022). This is known for add-remove neighbours; the result is None for others.
+    If units are in several groups, this is a lower bound. Let π(n) be the largest probability with
+    which a mechanism may publish a group of n units, each in this group alone. Then π(0) = 0 and
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)) (Desfontaines, Voss, Gipson & Mandayam
+    2022). This is known for add-remove neighbours; the result is None for others.
     """
     if neighbours != "add-remove":
         return None

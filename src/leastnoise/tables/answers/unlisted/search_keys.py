@@ -63,13 +63,12 @@ def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
 
 @lru_cache(maxsize=64)
 def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """Find the certificate with the smallest n₅₀, then n₉₅; None if no certificate is proved.
+    """Find the best certificate of chances, as `_rank` ranks them; None if none is proved.
 
     If a unit is in one group and is added or removed, no mechanism publishes a key with higher
-    probability, except for rounding. For several groups, the best of three kinds of chances is
-    chosen. For small ε, chances of a searched shape are best. For large ε, the best chances are
-    those that a threshold on a noisy count gives, or the chances for one group at 1/k of the
-    budget.
+    probability, except for rounding. For several groups, three kinds of chances are compared:
+    chances of a searched shape, the chances that a threshold on a noisy count gives, and the
+    chances for one group at 1/k of the budget.
     """
     if groups == 1:
         return _prove_best_chances(budget, neighbours)
@@ -104,7 +103,10 @@ def _prove_chances_of_counts(
 def _prove_divided_chances(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> KeysCertificate | None:
-    """The certificate of the best chances for one group at ε/k and δ/k; None if it isn't proved."""
+    """The certificate of the chances for one group at 1/k of the budget; None if it isn't proved.
+
+    For replace-one neighbours, this is 1/k of `one_way_budget`.
+    """
     part = one_way_budget(budget, neighbours).share(Fraction(1, groups))
     chances = _raise_chances(part)
     return _prove(budget, chances, groups, neighbours)
@@ -120,7 +122,10 @@ def _prove_best_chances(budget: Budget, neighbours: Neighbours) -> KeysCertifica
 
 
 def _raise_chances(budget: Budget) -> list[int]:
-    """The chances of `_prove_best_chances`, from π(1) to the first 1, in parts of 1/CERTAIN."""
+    """The chances of `_prove_best_chances` for this `budget`, in parts of 1/CERTAIN.
+
+    They are π(1), π(2), … up to the first 1, or until there are too many for a certificate.
+    """
     with precision(PLAIN_BITS):
         factor = Fraction(float_below(ball(min(budget.epsilon, _MOST_EPSILON)).exp()))
     chances, part = [0], math.floor(budget.delta * CERTAIN)
@@ -214,9 +219,9 @@ def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int,
 
     Below ½, let ln(π/(1 − π)) = −x. Each step to the next smaller n raises x by s·(1 +
     g·(x/x₁)^bend) and then lowers π by δ₀, until π would be 0. Here δ₀ = part·δ/k·e^(−(ε − 1)₊/k),
-    x₁ = −ln δ₀ and g = growth·2·k^(2/3). The step s is the smallest with which π(0) is 0. Above ½,
-    chances mirror these: π(half + i) = 1 − π(half − i). `KeysCertificate` proves that the chances
-    are private.
+    x₁ = −ln δ₀ and g = growth·2·k^(2/3). The step s is about the smallest with which π(0) is 0.
+    Above ½, chances mirror these: π(half + i) = 1 − π(half − i). `KeysCertificate` proves that the
+    chances are private.
     """
     growth, bend, part = shape
     beyond = min(max(float(budget.epsilon) - 1, 0.0), 300.0)

@@ -237,7 +237,7 @@ class AnsweredSums(NoisyAnswer):
         return _words.count_noun(numbers, "sum of cells", "sums of cells")
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """A sentence about the noise, the standard deviations, and a lower bound if it is known."""
+        """Sentences about the noise, the standard deviations, and a lower bound if it is known."""
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
@@ -258,8 +258,9 @@ class AnsweredSums(NoisyAnswer):
     def bound(self) -> float | None:
         """A lower bound on the root-mean-square std of the sums, for any additive noise.
 
-        None if no bound is proved. If units are replaced and every row is in a sum, the total of
-        all cells is public, and the noise may hide less than a unit that is added.
+        None if no bound is proved. The proof is for noise that hides an added unit. If units are
+        replaced and every row is in a sum, the total of all cells is public. Then noise needn't
+        hide an added unit, and the result is None.
         """
         every = self.cells.keeps_every_row and bool((self.sums.places >= 0).all())
         if every and self.cells.neighbours == "replace-one":
@@ -302,12 +303,12 @@ class AnsweredSums(NoisyAnswer):
 
 
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
-    """True only if some values of the cells give these `sums`, up to 2^−44 of their terms' sizes.
+    """True only if some values of the cells give these `sums`, up to small rounding errors.
 
-    `queries` has the weights, shape (sums, cells), and `grid` is the grid of the noise. Cells are
-    fitted by least squares in floats; the residuals of the sums are computed exactly. Since sums
-    and cells may differ in size, they are scaled: first by their largest weights, then by the sizes
-    of the fitted cells.
+    A sum may be off by 2^−44 of the total of its terms' sizes and of the noise's `grid`. `queries`
+    has the weights, shape (sums, cells). Cells are fitted by least squares in floats; the residuals
+    of the sums are computed exactly. Since sums and cells may differ in size, they are scaled:
+    first by their largest weights, then by the sizes of the fitted cells.
     """
     numbers, bits = as_integers(queries)
     weights = np.array([list(map(int, row)) for row in numbers.tolist()], dtype=object)
@@ -355,9 +356,9 @@ class SumsPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Sensitivities of the noisy numbers: each bounds all shifts by one unit.
+        """The sensitivity of the noisy numbers, alone in a tuple.
 
-        For noise in sums of cells, the only sensitivity is a ball.
+        It bounds all shifts by one unit. For noise in sums of cells, it is a ball.
         """
         moves = self.certificate.sensitivity
         return (moves.ball if isinstance(moves, SumsOfCells) else moves,)

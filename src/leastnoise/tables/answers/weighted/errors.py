@@ -80,9 +80,9 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
 
 
 def _list_alike(ways: LeastSquares) -> list[Alike]:
-    """For each sum: the distinct sizes of its noise's weights, largest first, with their counts.
+    """For each sum: the distinct absolute weights of the noisy numbers, each with its repetitions.
 
-    Weights of 0 are left out. The others are rounded to `_DIGITS` digits.
+    They are sorted, largest first, and rounded to `_DIGITS` digits. Weights of 0 are left out.
     """
     sums: list[Alike] = []
     for weights in ways.of_noise:
@@ -106,11 +106,11 @@ def _has_bound(certificate: Certificate) -> bool:
 
 
 def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
-    """Bound the half-width of a weighted sum S of two-sided geometric numbers, within about 20 %.
+    """An upper bound on the half-width of a weighted sum S of two-sided geometric numbers.
 
-    `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. The
-    error is at most the half-width with at least this `probability`. The bound is 0 if all numbers
-    are 0 with this probability. Otherwise it is the smaller of two bounds.
+    `alike` has each weight with its repetitions, and `length` is the l2 norm of all weights. With
+    at least this `probability`, |S| is at most the bound. The bound is 0 if it is proved that all
+    numbers are 0 with this probability. Otherwise it is the smaller of two bounds.
 
     Chernoff: P(|S| >= t) is at most twice the mean of exp(u S − u t), for any u > 0.
 
@@ -139,7 +139,7 @@ def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> li
 
     `alike` has each distinct weight with the number of its repetitions. The rounding of the cells'
     estimates isn't included. Unless `exactly`, half-widths of Laplace and geometric noise are upper
-    bounds. For Laplace noise they are at most 10 % too large.
+    bounds.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)

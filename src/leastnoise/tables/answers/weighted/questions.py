@@ -112,7 +112,7 @@ class NamedSums(Axis):
 
     @property
     def summed_cells(self) -> int:
-        """Number of cells that are summed."""
+        """The number of cells by the axes `of`, whether a sum contains them or not."""
         return math.prod(axis.cells for axis in self.of)
 
     @property
@@ -160,8 +160,8 @@ class MergedSums:
 def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     """The sums that a CSV defines over the cells by these axes.
 
-    Raises ValueError for a malformed CSV, or for too many sums or cells, and TypeError if an axis
-    has neither listed keys nor bands.
+    Raises ValueError for a malformed CSV, for too many sums or cells, or if "" is a key. Raises
+    TypeError if an axis has neither listed keys nor bands.
     """
     listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
     if len(listed) < len(axes):
@@ -361,7 +361,10 @@ def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 
 def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
-    """The layout of the merged cells. A unit adds no more to them than to the cells."""
+    """The layout of the merged cells, given the layout of the cells.
+
+    A unit adds at most as much to all merged cells together as to all cells.
+    """
     axis = KeyColumn(column=SUM, values=tuple(range(sums.merged_cells)))
     bounding = cells.bounding
     if not _adds_one(cells):
@@ -373,9 +376,9 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
 def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
     """Alternative sensitivities of the merged cells' counts: each bounds all shifts by one unit.
 
-    A unit that may add more than 1 may count as a fraction, so that counts aren't whole. It adds
+    If a unit may add more than 1, or to several cells, its rows may count as fractions. It adds
     numbers x >= 0 whose sum is at most a limit R. If it is replaced by a unit that adds y, the
-    squared l2 norm is |x − y|² <= |x|² + |y|² <= 2R².
+    squared l2 norm of the shift is |x − y|² <= |x|² + |y|² <= 2R².
     """
     if _adds_one(cells):
         return merged_layout(cells, sums).sensitivities
@@ -405,9 +408,8 @@ def rows_of(cells: Layout) -> int:
 def reach_of_a_cell(cells: Layout, sums: MergedSums) -> Fraction:
     """The most that one unit can add to a merged cell, for the merged cell where this is least.
 
-    Let the merged cell consist of n cells. A unit with all its rows in these adds as much as it may
-    add to n cells, and at most as much as to all cells. Limits are rounded down to integers, which
-    are in units of 2^−bits.
+    To a merged cell of n cells, a unit can add n times its limit for one cell, up to its limit for
+    all cells together. Both limits are rounded down to multiples of 2^−bits.
     """
     bounding, scale = cells.bounding, 2**cells.bits
     alone = bounding.most if isinstance(bounding, InCells) else Fraction(1)

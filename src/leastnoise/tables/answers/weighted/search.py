@@ -1,7 +1,8 @@
 """The search for noise in named sums: in the cells, in the named sums, or in other sums of cells.
 
-All candidates are proved, and the best is taken. If noise is in sums of cells, the certificate
-contains these sums (the strategy matrix), from which its sensitivity follows.
+A proof is tried for every candidate, and the best proved candidate is taken. If noise is in sums of
+cells, the certificate contains these sums (the strategy matrix), from which its sensitivity
+follows.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ _MOST_BOUNDED = 300
 
 
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
-    """Find and prove the noise with the smallest root-mean-square std of the sums.
+    """Find, among the candidates, the proved noise with the smallest root-mean-square std of sums.
 
-    Candidates are proved one by one. Noise in sums of cells has to be better by more than 1e-6
+    Noise in sums of cells has to be better than noise in the cells by more than 1e-6
     (`figure_of_merit`). All `releases` together meet the budget. Raises Refused if no noise is
     proved whose half-widths are known.
     """
@@ -95,7 +96,7 @@ def _prove(
 ) -> Certificate:
     """Find and prove noise of the attempt's family, in the cells or in sums of its strategy.
 
-    Raises Refused if no noise is proved, or if it differs between cells.
+    Raises Refused if no noise is proved, or unless `is_alike` holds for it.
     """
     strategy = attempt.strategy
     question = Question(
@@ -133,7 +134,8 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 def find_bound(sums: MergedSums, budget: Budget, reach: Fraction, releases: int) -> float | None:
     """A proved lower bound on the root-mean-square std of the sums, for any additive noise.
 
-    A unit can add `reach` to any merged cell. None if there are too many merged cells.
+    The bound is for units that can add `reach` to any merged cell. None if there are too many
+    merged cells.
     """
     if sums.merged_cells > _MOST_BOUNDED:
         return None

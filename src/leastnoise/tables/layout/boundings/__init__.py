@@ -10,13 +10,14 @@ its limits. A shift is the change of the query's numbers by one person.
 | `in_cells` | limits on the size of a person's numbers in a cell, and in all cells |
 | `in_ball` | a limit on the length of a person's vector |
 | `in_unlisted_groups` | limits on groups whose keys nobody listed |
-| `bounding` | any of these |
+| `bounding` | the type of any of these boundings |
 | `from_limits` | the boundings that the limits of a spec ask for |
 
-Notation: a query has several cells, with the same numbers in each. Every row is in one cell (with
-conditions it may be in several), and its numbers are in [−1, 1]. M_j is the largest size of a
-person's numbers in cell j. A person with n_j rows in cell j has M_j <= n_j. So no bounding changes
-the numbers of a person who is within the limits on rows (theory/release.md §5).
+Notation: a query has several cells, with the same numbers in each. A row is in at most one cell
+(with conditions it may be in several), and its numbers are in [−1, 1]. M_j is the largest absolute
+value of a person's numbers in cell j. A person with n_j rows in cell j has M_j <= n_j. So a
+bounding that follows from limits on rows changes no numbers of a person within these limits
+(theory/release.md §5). A unit is a person or, if the spec protects rows, a row.
 
 A bounding has the shifts by a person who is added or removed. Its `replaced` has the shifts by a
 person who is replaced by another: differences t − t′ of two vectors that the bounding allows.

@@ -22,14 +22,14 @@ class Numbers:
 
     There are `cells` cells, with `each` numbers in each cell. `counts` is True if all are counts,
     which rows raise by whole numbers, before limits shrink them. `persons` is True if a cell has
-    one number, which is 1 for a person in it, whatever the person's rows. Otherwise `lowered` has
-    the positions of numbers in a cell that a row may lower, and `rows` is True if a number counts
-    the rows.
+    one number, to which each person adds 0 or 1, however many rows they have. Otherwise `lowered`
+    has the positions of numbers in a cell that a row may lower, and `rows` is True if a number
+    counts all rows.
 
-    `values` has an item for each column with a count of its values: the number of lowered sums of
-    that column. The absolute value of such a sum is at most the count. `units` has the positions of
-    counts of persons beside counts of rows. If `without` ≠ 0, the last number of a cell counts rows
-    without a value. Such a row moves only that number, by `without`.
+    `values` has an item for each count of rows with a value: the number of lowered sums over the
+    same rows. The absolute value of such a sum is at most the count. `units` has the positions of
+    counts of persons. If `without` ≠ 0, the last number of a cell counts rows without a value. Such
+    a row moves only that number, by `without`.
     """
 
     cells: int
@@ -54,11 +54,11 @@ class Numbers:
 
     @property
     def below_counts(self) -> list[int]:
-        """For each count of a cell: the number of lowered sums that the count bounds.
+        """For each count of a cell that bounds lowered sums: the number of these sums.
 
-        No such sum has a larger absolute value than the count. A count of a column's values bounds
-        that column's sums; the count of rows bounds all other lowered sums. Counts that bound no
-        lowered sum are left out. Empty if some lowered sum has no count that bounds it.
+        No such sum has a larger absolute value than the count. A count of rows with a value bounds
+        the sums over these rows; the count of all rows bounds all other lowered sums. Empty if some
+        lowered sum has no count that bounds it.
         """
         others = len(self.lowered) - sum(self.values)
         if others and not self.rows:
@@ -111,7 +111,7 @@ class UnitShifts(ABC):
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
         """Alternative sets; each of them contains the counts that any added unit adds.
 
-        They are smaller than `bodies`, since an added unit lowers no count. Empty if none is known.
+        Unlike `bodies`, they use that an added unit lowers no count. Empty if none is known.
         """
         del numbers
         return ()

@@ -46,8 +46,8 @@ def bound_groups(limits: Limits, *, counts_rows: bool) -> InUnlistedGroups | str
 def list_cell_boundings(limits: Limits, numbers: Numbers) -> tuple[CellBounding, ...]:
     """List alternative boundings; none of them changes the numbers of a person within all `limits`.
 
-    Empty if the limits bound no person. A limit on a norm isn't used if the limits on rows imply
-    it.
+    Empty if the limits aren't enough to bound a person's numbers. A limit on a norm isn't used if
+    the limits on rows imply it.
     """
     boundings: list[CellBounding] = []
     rows = _bound_rows(limits, numbers)
@@ -75,7 +75,7 @@ def list_cell_boundings(limits: Limits, numbers: Numbers) -> tuple[CellBounding,
 
 
 def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
-    """Add boundings that let a unit fill all cells.
+    """Add boundings that let a unit fill all cells, where they may need less noise.
 
     Noise that hides a unit in all cells also hides a unit in some of them. Such noise may even be
     smaller, because the shifts then form a box. If there are more than 8 times as many cells as a
@@ -123,19 +123,20 @@ def _count_cells(limits: Limits, rows: InCells, numbers: Numbers) -> int:
 
 
 def _whole_person(limits: Limits, numbers: Numbers) -> bool:
-    """True for one count of persons if limits on norms are given and all are ≥ 1.
+    """True for a count of persons in one cell, if limits on norms are given and all are ≥ 1.
 
-    Such limits have no effect, since a person adds 1 to the count.
+    Such limits have no effect, since a person adds at most 1 to the count.
     """
     norms = [norm for norm in (limits.l1, limits.l2) if norm is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
 
 
 def most_rows(limits: Limits, groups: int) -> Fraction | None:
-    """The largest number of rows that one person counts as, in all groups; None without a limit.
+    """The largest number of rows that one person counts as, in all groups together.
 
     There are at most `groups` groups. The result may be a fraction, if the l1 limit is: persons
-    over that limit count as less than their rows.
+    over that limit count as less than their rows. None if neither the rows nor the l1 norm is
+    limited.
     """
     bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
     if limits.max_rows_per_group is not None:

@@ -86,7 +86,7 @@ class ReplacedInBall(UnitShifts):
     within: InBall
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
-        """A ball that contains every difference of two vectors in the ball `within`."""
+        """A ball that contains every shift, with the radius from `Numbers.replaced_squared`."""
         return (L2(root_above(numbers.replaced_squared(self.within.squared))),)
 
     def l1(self, numbers: Numbers) -> Fraction:

@@ -46,11 +46,13 @@ class InCells(UnitShifts):
     """The bounding that limits a person's numbers in each cell, and in all cells together.
 
     The limits are M_j <= per_cell and Σ M_j <= total, where M_j is the largest absolute value of
-    the person's numbers in cell j. Rows without a value that have a number of their own add to M_j:
-    each of them adds 1. In a cell over its limit, one factor shrinks the numbers of this cell. Then
-    one factor shrinks all numbers of a person over `total`. With `first` = k, a person counts in at
-    most k of their cells: the cells with the smallest hashes, with a fresh random salt. With
-    `by_number` each number is treated as a cell, and both factors shrink all numbers of a person.
+    the person's numbers in cell j. If `Numbers.without` ≠ 0, M_j is the largest absolute value of
+    the other numbers, plus the number of the person's rows without a value.
+
+    In a cell over its limit, one factor shrinks the numbers of this cell. Then one factor shrinks
+    all numbers of a person over `total`. With `first` = k, a person counts in at most k of their
+    cells: the cells with the smallest hashes, with a fresh random salt. With `by_number` each
+    number is treated as a cell, and both factors shrink all numbers of a person.
     """
 
     per_cell: Fraction
@@ -89,19 +91,15 @@ class InCells(UnitShifts):
         return ReplacedInCells(within=self)
 
     def integer_limits(self, *, bits: int) -> tuple[int, int]:
-        """The largest absolute integer of a person in one coordinate, and in all their cells.
+        """The largest M_j of a person and the largest Σ M_j, as integers.
 
-        An integer I stands for I·2^(−bits). The second limit is on the sum, over cells, of the
-        largest absolute integer in the cell.
+        An integer I stands for I·2^(−bits).
         """
         total = math.floor(self.total * 2**bits)
         return min(math.floor(self.per_cell * 2**bits), total), total
 
     def largest_sum(self, numbers: Numbers, *, bits: int) -> Fraction:
-        """A bound on the sum, over cells, of a cell's largest integer, before the person is shrunk.
-
-        Each integer is clamped first, so that it stands for a number of at most `per_cell` in size.
-        """
+        """A bound on Σ M_j in units of 2^(−bits), after each M_j is limited, but not the sum."""
         return self.moved(numbers) * self.per_cell * 2**bits
 
     def l1(self, numbers: Numbers) -> Fraction:
@@ -121,11 +119,11 @@ class InCells(UnitShifts):
 
     @property
     def most(self) -> Fraction:
-        """The largest absolute value of one number."""
+        """The largest M_j that the limits allow."""
         return min(self.per_cell, self.total)
 
     def all_cells(self, numbers: Numbers) -> Fraction:
-        """A bound on the sum, over cells, of the largest size of a person's numbers in the cell."""
+        """The largest Σ M_j that the limits allow."""
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
@@ -141,7 +139,7 @@ class InCells(UnitShifts):
         return self.total < self.per_cell * self.moved(numbers)
 
     def fills(self, numbers: Numbers) -> bool:
-        """True if there are several cells, and a person can move all of them at once by `most`."""
+        """True if there are several cells, and a person can move all of them by `most` at once."""
         cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
@@ -169,10 +167,11 @@ class InCells(UnitShifts):
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """Alternative bodies; each of them contains every shift by one added or removed unit.
 
-        The first is the hull of one box for each cell, times `all_cells`. The second is the box of
-        all numbers, if a unit can fill it and it isn't too large. Empty if every cell has one
-        count, a unit moves several cells, and `total` never shrinks the unit: then the sets of
-        `additions` are smaller.
+        The first is the hull of one box for each cell, times `all_cells`. If `Numbers.without` ≠ 0,
+        the hull of a box and a segment takes the place of each box. The second is the box of all
+        numbers, if a unit can fill it and it isn't too large. Empty if every cell has one count, a
+        unit moves several cells, and `total` never shrinks the unit. Then `additions` and
+        `sensitivities` describe the shifts.
         """
         most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)

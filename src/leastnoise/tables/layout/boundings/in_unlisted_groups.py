@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class InUnlistedGroups(UnitShifts):
-    """A unit counts in at most `groups` unlisted groups, with at most `per_group` rows in each.
+    """The bounding by which a unit has at most `per_group` rows in each of at most `groups` groups.
 
     Each group has its own draw of noise, so the `sensitivities` are about one group's row. The
     norms `l1`, `l2` and `squared` are about all groups of a unit. Counts of persons count a person
@@ -68,7 +68,7 @@ class InUnlistedGroups(UnitShifts):
         return Fraction(self.per_group * 2**bits)
 
     def reach(self, numbers: Numbers, number: int) -> int:
-        """The most that a unit adds to the number at position `number` of a group."""
+        """The most by which a unit moves the number at the position `number` of a group."""
         return 1 if number in numbers.units else self.per_group
 
     def l1(self, numbers: Numbers) -> Fraction:

@@ -27,10 +27,10 @@ IN_EVERY_CELL = "is counted in every cell that they are in"
 @final
 @dataclass(frozen=True, kw_only=True)
 class OnceInCells(UnitShifts):
-    """The bounding that adds 1 to at most `most` of a person's cells, and 0 to the others.
+    """The bounding by which a unit adds 1 to at most `most` of its cells, and 0 to the others.
 
-    If the person is in more cells, the cells with the smallest hashes count, with a fresh random
-    salt. If a row is a unit, its first cells count.
+    A person in more cells counts in the cells with the smallest hashes, with a fresh random salt.
+    If a row is a unit, it counts in its first `most` cells.
     """
 
     most: int
@@ -54,7 +54,7 @@ class OnceInCells(UnitShifts):
 
     @property
     def replaced(self) -> ReplacedInCells:
-        """The shifts if a unit is replaced by another; each adds 0 or 1 to a cell."""
+        """The shifts if a unit is replaced by another; each of the two adds 0 or 1 to a cell."""
         most = Fraction(self.most)
         return InCells(per_cell=Fraction(1), total=most, first=self.most).replaced
 
@@ -75,10 +75,8 @@ class OnceInCells(UnitShifts):
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """Alternative bodies; each of them contains every shift by one added or removed unit.
 
-        The first is `most` times the hull of one interval [−1, 1] for each cell. The box of all
-        cells is a second body if all of them may move at once. A draw for this query alone, with
-        several cells, uses `additions` instead: these sets are smaller, since an added unit lowers
-        no count.
+        The first is `most` times the hull of one interval [−1, 1] for each cell. The second is the
+        box of all cells, if all of them may move at once and it isn't too large.
         """
         most = min(self.most, numbers.cells)
         hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])
