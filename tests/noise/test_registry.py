@@ -74,6 +74,7 @@ ROLES = {
     "attained": "proof",
     "lower_profile": "proof",
     "tails": "proof",
+    "lattice_deltas": "proof",
     "losses": "privacy_losses",
     "largest_loss": "proof",
     "no_loss_beyond": "proof",

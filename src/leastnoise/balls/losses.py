@@ -313,7 +313,11 @@ def _mean(lattice: LossLattice) -> float:
 
 def accurate_delta(profile: Profile, epsilon: Fraction) -> arb:
     """Compute δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
-    delta = profile(epsilon)
+    return check_accurate(profile(epsilon))
+
+
+def check_accurate(delta: arb) -> arb:
+    """Return `delta`; raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
     accuracy = 110  # bits of δ; second differences for steps down to 2^-20 keep half of them
     if not (delta.is_zero() or delta.rel_accuracy_bits() >= accuracy):
         raise NotApplicable(

@@ -155,6 +155,7 @@ OURS: Mapping[str, Family] = {
     "l2": Family(
         law="leastnoise.noise.radial.law:SphericalLaplace",
         proof="leastnoise.noise.radial.proof.spherical_laplace:delta_ball",
+        lattice_deltas="leastnoise.noise.radial.proof.spherical_laplace:lattice_deltas",
         spherical=True,
         longest_is_worst=True,
         largest_loss="leastnoise.noise.common.proof:shift_in_scales",

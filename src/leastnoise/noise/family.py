@@ -75,6 +75,8 @@ class Family:
         tails: Encloses P(Z > z) and Q(Z > z) of the privacy loss Z, from the law, a shift and z. P
             is the law of outputs before the shift, and Q after it. None if slopes of δ(ε) are as
             accurate.
+        lattice_deltas: Encloses δ(ε) at ε = 0, `step`, …, `size`·`step`, from the law, a `shift`,
+            `step` and `size`. It states the same δ as `proof`. None if `proof` is as fast.
         enough_bits: Relative accuracy of δ at which a proof tries no higher precision.
         lengthy: True if a proof at one ε takes up to a second.
         quick: True if a proof at one ε takes microseconds.
@@ -152,6 +154,7 @@ class Family:
     attained: Part | None = None
     lower_profile: Part | None = None
     tails: Part | None = None
+    lattice_deltas: Part | None = None
     enough_bits: int = field(converter=whole(least=ANY_BITS, most=-ANY_BITS), default=ENOUGH_BITS)
     lengthy: bool = field(converter=A_FLAG, default=False)
     quick: bool = field(converter=A_FLAG, default=False)

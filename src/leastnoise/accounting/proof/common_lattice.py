@@ -29,7 +29,9 @@ from leastnoise.balls.losses import (
     LossLattice,
     LowerCells,
     Profile,
+    check_accurate,
     lower_cells,
+    symmetric_lattice,
     upper_lattice,
 )
 from leastnoise.errors import NotApplicable
@@ -227,7 +229,13 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
     """
     if losses := _own_losses(noise):
         return losses.upper(noise, noise.worst_shift(sensitivity), step, size)
-    return upper_lattice(_profile(noise, sensitivity), step, size)
+    profile = _profile(noise, sensitivity)
+    if lattice_deltas := registered_family(type(noise)).part("lattice_deltas"):
+        shift = noise.worst_shift(sensitivity)
+        with precision(BITS):
+            deltas = lattice_deltas(noise, shift=shift, step=step, size=size)
+            return symmetric_lattice([*map(check_accurate, deltas)], step)
+    return upper_lattice(profile, step, size)
 
 
 @lru_cache(maxsize=64)

@@ -7,6 +7,7 @@ the modified Bessel function of order ν.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +19,7 @@ from leastnoise.noise.common.proof import over
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
 
+_FEW = 20  # coordinates; up to here one integral from each loss takes less time
 MOST_SCALES = 10**9  # largest shift in scales; beyond it the angular integral takes minutes
 
 
@@ -48,6 +50,57 @@ def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -
         bits=ctx.prec - 32,
     )
     return above / everything * _scale_ratio(z, power, later, mode)
+
+
+def lattice_deltas(
+    noise: SphericalLaplace, *, shift: Fraction, step: Fraction, size: int
+) -> list[arb]:
+    """Enclose δ at ε = 0, step, …, size·step, in less time than one by one.
+
+    With h for `step` and L = a sin x for the loss at the latitude x, δ(ε) is the sum of δ(ε + h),
+    of the integral of (1 − e^(ε − L)) w over losses between ε and ε + h, and of 1 − e^(−h) times
+    the integral of e^(ε + h − L) w over larger losses. Both integrals are divided by the integral
+    of w. No term is negative, so the sums lose no accuracy.
+    """
+    ratio, power = shift / noise.scale, noise.dimension - 2
+    if noise.dimension < _FEW:
+        return [delta_ball(noise, shift=shift, epsilon=step * index) for index in range(size + 1)]
+    a, h = ball(ratio), ball(step)
+    z, end = a / 2, arb.pi() / 2
+    r, everything = _whole(power, ratio, ctx.prec)
+    mode = _latitude_of_peak(power + 1, z)
+    deltas = [arb(0)] * (size + 1)
+    above, beyond = arb(0), arb(0)  # the integrals over all losses above ε
+    for index in range(min(size, math.ceil(ratio / step) - 1), -1, -1):
+        start = ball(step * index / ratio).asin()
+        peak = arb(max(start.mid(), min(mode.mid(), end.mid())))
+        scale, weight = _scale_ratio(z, power, peak, mode), _weight(power, z, r, peak)
+        excess, rest = _integrals_between(start, end, weight, a)
+        above += scale * excess - (-h).expm1() * beyond
+        beyond = (-h).exp() * beyond + scale * rest
+        deltas[index], end = above / everything, start
+    return deltas
+
+
+def _integrals_between(
+    start: arb, end: arb, weight: Callable[[acb], acb], a: arb
+) -> tuple[arb, arb]:
+    """Integrate (1 − e^(ε − L)) w and e^(ε − L) w over the latitudes from `start` to `end`.
+
+    L is the loss at a latitude, and ε the loss at `start`. Both integrands are scaled so that the
+    integrals are about 1 and meet their first goal.
+    """
+    least, width, bits = a * start.sin(), arb((end - start).mid()), ctx.prec - 32
+
+    def lighter(x: acb) -> acb:
+        return (least - a * x.sin()).exp()
+
+    most = arb((1 - lighter(acb(end)).real).mid())
+    excess = positive_integral(
+        lambda x: weight(x) * (1 - lighter(x)) / (width * most), start, end, bits=bits
+    )
+    rest = positive_integral(lambda x: weight(x) * lighter(x) / width, start, end, bits=bits)
+    return width * most * excess, width * rest
 
 
 @lru_cache(maxsize=64)
@@ -85,9 +138,9 @@ def _latitude_of_peak(m: int, z: arb) -> arb:
 
 
 def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
-    """Enclose the ratio of two scaling factors of w: for the peak at `later` and at `mode`.
+    """Enclose the ratio of the factors by which `_weight` divides w, for two values of its `peak`.
 
-    `power` is d − 2.
+    It is the factor for `later` over the factor for `mode`. `power` is d − 2.
     """
     s, t = arb(later.sin().mid()), arb(mode.sin().mid())
     logs = ((1 - s * s) / (1 - t * t)).log() * power / 2 if power else 0
