@@ -129,9 +129,9 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     - Noise on a tree along one order of the columns, if it beats the others by more than `_GAINS`.
 
     The best candidate has the smallest Σ ln(variance) over the published tables, or the smallest
-    largest variance if the layout says `largest`. If Gaussian noise or a tree isn't proved, the
-    next candidate is tried. All `releases` together meet the `budget`. Raises Refused for an ε that
-    `check_epsilon` refuses, if no candidate is proved, or as soon as purely private noise isn't.
+    largest variance if the layout says `largest`. If it isn't proved, the next candidate is tried.
+    All `releases` together meet the `budget`. Raises Refused for an ε that `check_epsilon` refuses,
+    and if no candidate is proved.
     """
     check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
@@ -214,14 +214,19 @@ def prove_best(
 ) -> tuple[Search, Shares, list[Certificate]]:
     """Prove the offers until a proof succeeds, the offer with the smallest objective first.
 
-    Returns the search and the shares of this offer, and the certificate of each table. Raises
-    Refused if no offer is proved, or as soon as a search raises it.
+    Returns the search and the shares of this offer, and the certificate of each table. If no offer
+    is proved, raises the first Refused of a search, or else a Refused of its own.
     """
+    reasons: list[Refused] = []
     for _, search, shares in sorted(offers, key=itemgetter(0)):
-        claims = search(cells, budget, shares, releases)
+        try:
+            claims = search(cells, budget, shares, releases)
+        except Refused as error:
+            reasons.append(error)
+            continue
         if claims is not None:
             return search, shares, claims
-    raise Refused(_NOT_PROVED.format(label=cells.label))
+    raise reasons[0] if reasons else Refused(_NOT_PROVED.format(label=cells.label))
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:

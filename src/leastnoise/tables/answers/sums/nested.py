@@ -266,10 +266,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     - Gaussian noise in tables, unless `pure`. All together meet the budget by tight composition.
 
     The best candidate has the smallest Σ ln(mean variance) over the published tables, or the
-    smallest largest variance if the layout says `largest`. If Gaussian noise isn't proved, the next
-    candidate is tried. All `releases` together meet the `budget`. Raises Refused for an ε that
-    `check_epsilon` refuses, if no candidate is proved, or as soon as Laplace or whole-number noise
-    isn't.
+    smallest largest variance if the layout says `largest`. If it isn't proved, the next candidate
+    is tried. All `releases` together meet the `budget`. Raises Refused for an ε that
+    `check_epsilon` refuses, and if no candidate is proved.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
