@@ -46,6 +46,17 @@ def test_counts_begin_at_0_and_means_need_not() -> None:
     assert places[0] > places[1]
 
 
+def test_nothing_is_left_of_the_axis_or_right_of_it() -> None:
+    """The first tick may be below the smallest end, and the last above the largest."""
+    for low, high in ((3.0, 9.3), (-7.2, -1.1), (-3.0, 8.8), (1010.0, 1019.0)):
+        dots = [Dot(label="a", value=(low + high) / 2, low=low, high=high)]
+        chart = dot_chart("", dots, unit="", from_zero=False)
+        places = [float(text) for text in re.findall(r'x1="(-?[\d.]+)%"', chart)]
+        assert len(places) > 5
+        assert min(places) == 0
+        assert max(places) == 100
+
+
 def test_whiskers_have_a_cap_at_each_end() -> None:
     chart = dot_chart("t", [Dot(label="a", value=1, low=0, high=2)], unit="x", from_zero=True)
     (middle,) = map(int, re.findall(r'class="dot" cx="[^"]*" cy="(\d+)"', chart))

@@ -90,6 +90,24 @@ def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
         assert low[k] <= variance[k] <= high[k]
 
 
+@pytest.mark.dense
+def test_the_largest_half_width_is_reached_with_all_values_at_one_bound() -> None:
+    """There the mean is 1 and the variance 0; no other mean and variance have a wider test."""
+    part = planned(["var(x)"], groups=2)
+    (ingredients,) = part.layout.ingredients(part.noise_errors)
+    tests = find_spread_tests(ingredients.noise)
+    assert tests is not None
+    widths = {
+        (a, v): half_width_of_three(
+            tests.certificate, 0.955, tests.positions, (2 * a, 0.5, abs(0.5 + a**2 - v))
+        )
+        for a in (0.0, 0.5, 1.0)
+        for v in (0.0, (1 - a**2) / 2, 1 - a**2)
+    }
+    assert tests.largest == widths[1.0, 0.0]
+    assert all(width is not None and width <= tests.largest for width in widths.values())
+
+
 def test_without_the_law_of_all_three_nothing_is_tested() -> None:
     part = planned(["var(x)"], groups=2)
     (ingredients,) = part.layout.ingredients(part.noise_errors)
