@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise import _words
 from leastnoise.errors import InvalidArgument, InvalidInput
 
 if TYPE_CHECKING:
@@ -237,8 +238,8 @@ def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float6
     for number, row in enumerate(rows, after + 1):
         if len(row) != wanted or not wanted:
             raise InvalidInput(
-                f"Line {number:,} of the command's output has {len(row)} numbers, expected "
-                f"{wanted or 'at least 1'}."
+                f"Line {number:,} of the command's output has "
+                f"{_words.count_noun(len(row), 'number')}, expected {wanted or 'at least 1'}."
             )
     try:
         # each number is checked first only if some line is suspicious
@@ -252,8 +253,8 @@ def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float6
         number for number, row in enumerate(rows, after + 1) if not all(map(_is_number, row))
     )
     raise InvalidInput(
-        f"Line {malformed:,} of the command's output isn't numbers. Each line must be one output: "
-        "a number, or several separated by commas or blanks."
+        f"Line {malformed:,} of the command's output has a text that isn't a number. Each line "
+        "must be one output: a number, or several separated by commas or blanks."
     )
 
 

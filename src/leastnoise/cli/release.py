@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PLAN = "Plan"
 _LABEL = (
-    "Description for the ledger's entry; if left out, the title of [report] or the names of the "
+    "Description of the ledger's entry; if left out, the title of [report] or the names of the "
     "queries."
 )
 _YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of people)."
@@ -59,7 +59,7 @@ def _engines() -> tuple[str, ...]:
     _PLAN,
     "--assume",
     OptionType("n=ROWS"),
-    "A group's size, such as n=4000: errors that depend on it are shown for this size.",
+    "Show errors for groups of this size, such as n=4000.",
 )
 @option(_PLAN, "--verbose", None, "Show a table for each query, and every note.")
 @option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)
@@ -70,7 +70,7 @@ def _engines() -> tuple[str, ...]:
     "The query in SQL, if the spec has no query; the published table is named result.",
 )
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
-@option(OUTPUT, "--report", None, "Also write a page that anyone can read, beside the folder.")
+@option(OUTPUT, "--report", None, "Also write a page for readers of the tables, beside the folder.")
 @option(OUTPUT, "--label", NAME, _LABEL)
 @option(OUTPUT, "--yes", None, _YES)
 @options.as_json

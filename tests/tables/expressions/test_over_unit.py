@@ -72,10 +72,10 @@ _REFUSED = {
     "sum(x) over who": "sum over a unit adds only whole numbers",
     "sum(a) over (partition by who order by d)": "sum takes no order",
     "min(a, by = d) over who": "min takes no order",
-    "last_value(a) over (partition by who order by d)": "last with order by looks no further",
+    "last_value(a) over (partition by who order by d)": '"last" with "order by" looks no further',
     "first(a, by = d) over (partition by who order by d)": "first has two orders",
     "first_value(a) over (partition by who order by d, a desc)": "one direction",
-    "first_value(a) over (partition by who order by d nulls first)": "without nulls first",
+    "first_value(a) over (partition by who order by d nulls first)": 'without "nulls first"',
     "sum(a) over (partition by who rows between 1 preceding and current row)": "Leave out the "
     "range of rows",
     "avg(x) over who": "The mean is sum(x) over person / count(x) over person.",

@@ -321,7 +321,7 @@ class _Reader:
         digits = Constant(0, "int") if decimals is None else self.read(decimals)
         value = digits.value if isinstance(digits, Constant) else None
         if not isinstance(value, int) or not 0 <= value < 10:
-            raise ValueError("Expected round(x) or round(x, digits), digits from 0 to 9.")
+            raise ValueError("Expected round(x) or round(x, digits), with digits from 0 to 9.")
         if value == 0:
             return Call("nearest", (number,), "int")
         return Call("round", (number, Constant(10.0**value, "float")), "float")

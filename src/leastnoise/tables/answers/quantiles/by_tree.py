@@ -73,8 +73,8 @@ _READ_OFF = (
     "counts have whole-number noise on {tree}."
 )
 NEAREST = (
-    "A value counts at the nearest candidate: a value beyond all candidates counts at the first "
-    "or the last. An infinite value counts as missing."
+    "Each value is rounded to the nearest candidate. A value beyond all candidates is rounded to "
+    "the first or the last. An infinite value counts as missing."
 )
 _ADVICE = "Give fewer candidates or a larger epsilon"
 _DEEPEST = 4
@@ -295,7 +295,7 @@ class ByTreeAndThreshold(TreePlan):
         yield Sentence(Topic.NOISE, self.sizes.in_words(self.claim))
         yield from super().sentences(names)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
-        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}.")
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}")
         yield Sentence(Topic.PAGE, groups_on_page(self.sizes))
 
     def listings(self, spec: Spec) -> Iterator[Listing]:

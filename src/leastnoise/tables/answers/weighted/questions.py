@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from leastnoise import _words
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact, root_above
 from leastnoise.guarantees.sensitivity import L1, L2
@@ -185,7 +186,8 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
         fields = _split(line, number)
         if len(fields) != len(heads):
             raise ValueError(
-                f"Line {number:,} doesn't have {len(heads):,} fields, as the first line has."
+                f"Line {number:,} has {_words.count_noun(len(fields), 'field')}, but the first "
+                f"line has {len(heads):,}."
             )
         try:
             weight = _weight("" if weight_at is None else fields[weight_at])
