@@ -155,7 +155,7 @@ def test_a_command(folder: Path) -> None:
         (("mechanisms:exact", "--command", "true"), "a function or a --command"),
         (
             ("--command", "yes secret987"),
-            "Line 1 of the command's output has a text that isn't a number",
+            "Line 1 of the command's output has a text that can't be read as a number",
         ),
         (("--command", "yes 1", "--timeout", "0"), "--timeout"),
         (("mechanisms:exact", "--detector", "nose"), "Did you mean noise"),

@@ -65,7 +65,7 @@ def _detectors() -> tuple[str, ...]:
 @options_of(
     SEARCH,
     ("--input inputs", OptionType("VALUE"), _INPUT, MANY),
-    ("--draws", INTEGER, "Number of outputs drawn on each input.", 10**6),
+    ("--draws", INTEGER, "Number of outputs drawn for each input.", 10**6),
     ("--error", NUMBER, "Largest probability of a false finding.", "1e-9"),
     ("--detector", OptionType("NAME", complete=_detectors), _DETECTOR, MANY),
 )

@@ -34,7 +34,7 @@ _LABEL = (
     "Description of the ledger's entry; if left out, the title of [report] or the names of the "
     "queries."
 )
-_YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of people)."
+_YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(population in the spec)."
 _NO_LEDGER = (
     "No budget ledger: nothing adds up the budgets of all releases of these data. The command "
     "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER "
@@ -257,7 +257,7 @@ _LEDGER = (
     "A certificate, the folder of a release, or the folder with all releases of a series.",
 )
 @option(_MORE, "--ledger", FILE, "Check that this ledger was charged for the release.")
-@option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
+@option(_MORE, "--key", FILE, "Check the signature with this public key (Ed25519, PEM).")
 @options.as_json
 def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) -> None:
     """Prove a certificate or a release again, from its own contents.

@@ -53,7 +53,7 @@ _REFUSED = {
     "round(x, a)": "digits from 0 to 9",
     "date_trunc('day', d)": "Expected date_trunc to year, quarter, month or week",
     "trim(both 'x' from t)": "takes no position",
-    "x in ()": "Expected a list after in",
+    "x in ()": 'Expected a list after "in"',
     "a; b": "one expression",
     "": "one expression",
     "'abc": "Check that each opened quote is closed",

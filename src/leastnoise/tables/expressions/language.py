@@ -248,7 +248,9 @@ class _Reader:
         check_arguments(node, "this", "expressions")
         choices = node.args.get("expressions") or []
         if not choices:
-            raise ValueError("Expected a list after in, such as \"region in ('north', 'south')\".")
+            raise ValueError(
+                "Expected a list after \"in\", such as \"region in ('north', 'south')\"."
+            )
         value = self.read(node.this)
         pairs = (unify([value, self.read(choice)], "in") for choice in choices)
         equal = [Call("=", (first, second), "bool") for first, second in pairs]

@@ -98,7 +98,8 @@ def _unit(node: Parsed) -> UnitColumn:
     (column, *more) = given
     if more or not isinstance(column, exp.Column | exp.Identifier):
         raise ValueError(
-            "Expected one column after over, the unit in [privacy], such as count() over person."
+            'Expected one column after "over": the unit in [privacy], such as "count() over '
+            'person".'
         )
     if isinstance(column, exp.Column):
         check_arguments(column, "this")
