@@ -64,9 +64,9 @@ _COUNTED = (
     "at -inf, and an interval around the last candidate ends at inf."
 )
 TOTAL_NOTE = (
-    "If the query has no count, the noisy number of rows behind the quantiles decides which "
-    "groups are published. This number of rows is a column of the table, and costs no budget: "
-    "the quantiles come from the same noisy counts."
+    "If the query has no count, a noisy number of rows decides which groups are published. This "
+    "number of rows is a column of the table. It costs no budget, because the quantiles come from "
+    "the same noisy counts."
 )
 _READ_OFF = (
     "The quantiles of {column} are computed from noisy counts of the rows at each candidate. The "

@@ -259,7 +259,8 @@ def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
 def _check_heads(heads: Sequence[str], axes: Sequence[KeyColumn | Bins]) -> None:
     known = [SUM, *_key_heads(axes), WEIGHT]
     if SUM not in heads:
-        raise ValueError(f"Expected a first line with the columns {', '.join(known)}.")
+        columns = ", ".join(known[:-1])
+        raise ValueError(f"Expected a first line with the columns {columns}, and perhaps {WEIGHT}.")
     if len(set(heads)) < len(heads) or not set(heads) <= set(known):
         why = "Expected columns, each once, among"
         raise ValueError(
