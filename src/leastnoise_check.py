@@ -150,7 +150,7 @@ def number(text: object) -> Fraction:
         longest = max(value.numerator.bit_length(), value.denominator.bit_length())
         require(longest <= 2000 and (not value or SMALLEST <= abs(value) <= 1 / SMALLEST), "")
     except (ValueError, OverflowError, ZeroDivisionError, Rejected):
-        raise Rejected(f"Expected a number as text, got {show(text)}.") from None
+        raise Rejected(f"Expected a quoted number, got {show(text)}.") from None
     return value
 
 

@@ -168,11 +168,11 @@ def describe_protection(relation: str, unit: str) -> str:
     >>> describe_protection("add-remove", "person")
     'Protected: the presence or absence of any one person.'
     >>> print(describe_protection("replace-one", "person"))
-    Protected: all data of any one person, but not the total number of units in the data.
+    Protected: all data of any one person, but not the total number of such units.
     """
     if relation == "add-remove":
         return f"Protected: the presence or absence of any one {unit}."
-    return f"Protected: all data of any one {unit}, but not the total number of units in the data."
+    return f"Protected: all data of any one {unit}, but not the total number of such units."
 
 
 def name_neighbours(relation: str, unit: str, *, by_row: bool) -> tuple[str, str]:

@@ -56,7 +56,7 @@ def test_a_command_that_prints_on_is_stopped(tmp_path: Path) -> None:
         ("print('1\\n2\\n3_4')", "Line 3 "),
         ("print('1\\n2 987\\n3')", "Line 2 .* 2 numbers, expected 1"),
         ("print('\\n\\n\\n')", "Line 1 .* 0 numbers"),
-        ("print(987)", "printed 1 lines, expected 3"),
+        ("print(987)", "printed 1 line, expected 3"),
         ("import sys; print(987); sys.exit(5)", "exit code 5"),
         ("raise RuntimeError('secret')", "exit code 1"),
     ],
@@ -92,7 +92,7 @@ def test_lines_of_more_numbers_than_fit_are_given_up(tmp_path: Path) -> None:
 
 
 def test_a_number_of_a_million_digits_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"Line 2 .* isn't numbers"):
+    with pytest.raises(InvalidInput, match=r"Line 2 .* can't be read as a number"):
         _draw_values("print(1, '1' * 10**6, 3, sep='\\n')", tmp_path)
 
 

@@ -98,7 +98,7 @@ def test_plans_that_choose_again_are_rejected() -> None:
         nested.verify()
     record = json.loads(claim.to_json())
     record["plans"][0] = json.loads(again.to_json())
-    with pytest.raises(CertificateRejected, match="none of which chooses a limit"):
+    with pytest.raises(CertificateRejected, match="None of these plans may choose a limit"):
         LimitCertificate.from_record(record)
 
 

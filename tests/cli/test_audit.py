@@ -153,7 +153,10 @@ def test_a_command(folder: Path) -> None:
         (("mechanisms",), "such as noise.laplace:draw"),
         ((), "a function or a --command"),
         (("mechanisms:exact", "--command", "true"), "a function or a --command"),
-        (("--command", "yes secret987"), "Line 1 of the command's output isn't numbers"),
+        (
+            ("--command", "yes secret987"),
+            "Line 1 of the command's output has a text that can't be read as a number",
+        ),
         (("--command", "yes 1", "--timeout", "0"), "--timeout"),
         (("mechanisms:exact", "--detector", "nose"), "Did you mean noise"),
         (("mechanisms:exact", "--noise", "laplace"), "--noise and --scale together"),

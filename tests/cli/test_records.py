@@ -32,7 +32,7 @@ def test_a_plan_says_which_rows_are_dropped(
     )
     records.print_plan(release.plan(), verbose=True)
     shown = capsys.readouterr().out
-    assert "Rows are dropped where age is below 0 or above 120 or missing.\n" in shown
+    assert "Rows are dropped where age is below 0, above 120 or missing.\n" in shown
     assert shown.count("Rows are dropped") == 1
     assert shown.count("A missing value of size counts as 0.\n") == 1
     assert "Rows are left out if town is missing or not one of its keys.\n" in shown

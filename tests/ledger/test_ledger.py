@@ -246,7 +246,7 @@ def test_a_plan_composes_tightly_and_is_used_once_each(tmp_path: Path) -> None:
     ledger.charge(certificate("laplace", "0.1"), unit="person")  # interleaved
     for _ in range(12):
         ledger.use(monthly, plan=plan.number, unit="person")
-    with pytest.raises(Refused, match="releases were made"):
+    with pytest.raises(Refused, match="12 releases with this certificate, and none is left"):
         ledger.use(monthly, plan=plan.number, unit="person")
     with pytest.raises(Refused, match="no release with this"):
         ledger.use(certificate("gaussian", "0.3", "1e-8"), plan=plan.number, unit="person")

@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import unquote
 
 import pytest
@@ -18,6 +19,7 @@ import leastnoise as ln
 from leastnoise.errors import CertificateRejected
 from leastnoise.report import page
 from leastnoise.report.check_page import policy
+from leastnoise.report.table_section import TableSection
 from leastnoise.report.words import beside_noise
 from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
@@ -73,9 +75,11 @@ def test_it_says_what_was_released(build: Path) -> None:
     reader = read(text)
     words = " ".join(reader.words).replace("\u2011", "-")
     assert "(1, 1e-6)-differential privacy" in words
-    assert "In each of by_plan and bins, each who has at most 4 rows." in words
+    assert "In each of by_plan and bins, each who counts for at most 4 rows." in words
     assert "Values of x are limited to 0–10." in words
-    assert "These limits were chosen without looking at the rows." in words
+    assert (
+        "The guarantee assumes that these limits were chosen without looking at the rows." in words
+    )
     assert "Rows without a value of x are left out of its mean." in words
     assert "Rows are left out if plan is missing or not one of its keys." in words
     assert "with probability 95\xa0%" in words
@@ -306,6 +310,30 @@ def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
     assert "named, count of rows: " not in text
 
 
+@pytest.mark.parametrize(
+    ("second", "sentence"),
+    [
+        ((4, 2, 6), "highest for plan 2: 4 (2 to 6); lowest for plan 1: 3 (1 to 5)."),
+        ((3, 2, 4), "the same for all groups that are shown: 3."),
+        ((math.nan, math.nan, math.nan), "shown only for plan 1: 3 (1 to 5)."),
+    ],
+)
+def test_only_different_numbers_are_called_the_highest_and_the_lowest(
+    second: tuple[float, float, float], sentence: str
+) -> None:
+    section = TableSection(
+        name="q",
+        layout=cast("Any", SimpleNamespace(adds_cells=False, conditions=())),
+        heads=("plan",),
+        keys=(("1",), ("2",)),
+        statistics=(("count of rows", True, [(3, 1, 5), second]),),
+        marks=("", ""),
+        sentences=(),
+        link="",
+    )
+    assert section.findings() == [f"In q, count of rows is {sentence}"]
+
+
 def test_no_quantile_is_called_the_highest(tmp_path: Path) -> None:
     """It has no interval, so a reader can't see that a difference may be chance."""
     folder, keys = make_rows(tmp_path), {"plan": [1, 2, 3]}
@@ -323,7 +351,7 @@ def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, s
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count_units"], "group_by": {"plan": [*range(1, 41)]}}]
     built = release(folder, query=query, contribution={"max_rows": most})
-    warning = "counts in only some of them"
+    warning = "is counted in only some of these cells"
     assert (warning in str(built.plan())) == some
     built.run()
     assert (warning in page.report(folder / "out")) == some

@@ -23,7 +23,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert text[2].startswith("Tables: by_plan (3 rows), bins (")
     limits = text[3 : text.index("No budget ledger was used for this release.")]
     assert limits == summary.describe_rows(report.plan)
-    assert limits[0] == "In each of by_plan and bins, each who has at most 4 rows."
+    assert limits[0] == "In each of by_plan and bins, each who counts for at most 4 rows."
     assert text[2].endswith("Each file has the checksum (SHA-256) that release.json states.")
     assert text[-2].startswith("Signature: none. Without")
     (tmp_path / "out" / "release.sig").write_text("00")

@@ -312,7 +312,7 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
         ("county,state\na,x\nb,y\n", "name levels[1] exactly once"),
         ("state,nation\na,x\n", "name the column of the keys"),
         ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 gives a value another parent"),
-        ("county,state,nation\na,x,n\nb,x\n", "Line 3 doesn't have 3 fields"),
+        ("county,state,nation\na,x,n\nb,x\n", "Line 3 has 2 fields, but the first line has 3"),
         ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
         ("county,state,nation\na,x,n\na,x,n\n", "Line 3 gives a key a second time"),
     ],

@@ -223,7 +223,7 @@ def test_shares_of_a_query_are_by_its_numbers_and_add_up() -> None:
     assert first.budget.epsilon == Fraction(3, 4) * Fraction(2, 3)
     assert second.budget.epsilon == Fraction(1, 4)
     assert mechanism.certificate.verify().upper == 0
-    assert any("no interval of values" in note for note in mechanism.notes)
+    assert any("no interval is stated for its value" in note for note in mechanism.notes)
 
 
 def test_groups_that_counts_leave_out_have_no_quantile(tmp_path: Path) -> None:

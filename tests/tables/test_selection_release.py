@@ -162,7 +162,7 @@ def test_limits_of_the_spec_lower_the_noise_of_counts() -> None:
         (1, "is counted in at most one cell."),
         (
             12,
-            "is counted in at most 12 cells, which chance chooses. A person in more cells than",
+            "is counted in at most 12 cells, which chance chooses. A person in more cells",
         ),
         (40, "is counted in every cell that they are in."),
     ):

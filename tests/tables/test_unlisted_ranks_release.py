@@ -230,7 +230,7 @@ def test_it_is_said_what_is_published() -> None:
     assert record["unlisted"]["chosen"]["half"] == plan.sizes.half
     assert record["bounding"] == {"kind": "groups", "groups": 2, "per_group": 3}
     limits = plan.layout.limits
-    assert limits == "is in at most 2 groups, with at most 3 rows in each"
+    assert limits == "is counted in at most 2 groups, with at most 3 rows in each"
     assert plan.layout.count is not None
     assert plan.layout.count.limits == limits
     assert plan.layout.count.leaves_out

@@ -133,7 +133,7 @@ def test_published_sums_are_near_the_true_ones_and_verify(
     assert part.label == "groups"
     page = report(folder)
     assert "root mean square" in page
-    assert "Rows are left out where age is below 0 or above 100" in page
+    assert "Rows are left out where age is below 0, above 100 or missing" in page
     stored = spec_file.parse_toml((folder / "spec.toml").read_text(encoding="utf-8"))
     assert stored["query"][0]["sums"] == QUESTIONS
     counts = dict(zip(table["sum"], table["count"], strict=True))

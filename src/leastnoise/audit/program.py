@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise import _words
 from leastnoise.errors import InvalidArgument, InvalidInput
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ class _Run:
             width = part.shape[1]
             if width * count > most_numbers:
                 raise InvalidInput(
-                    f"The command prints {width:,} numbers per line, which is too many for "
+                    f"The command prints {_words.count_noun(width, 'number')} per line, which is "
+                    "too many for "
                     f"{count:,} lines. Ask for fewer lines with --draws."
                 )
             if done == count:
@@ -170,8 +172,8 @@ class _Run:
             raise self._took_too_long() from None
         how = f" and ended with exit code {code}" if code else ""
         raise InvalidInput(
-            f"The command printed {done:,} lines{how}, expected {count:,}. Let the command print "
-            "{count} lines, or ask for fewer with --draws."
+            f"The command printed {_words.count_noun(done, 'line')}{how}, expected {count:,}. Let "
+            "the command print {count} lines, or ask for fewer with --draws."
         )
 
     def _took_too_long(self) -> InvalidInput:
@@ -237,8 +239,8 @@ def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float6
     for number, row in enumerate(rows, after + 1):
         if len(row) != wanted or not wanted:
             raise InvalidInput(
-                f"Line {number:,} of the command's output has {len(row)} numbers, expected "
-                f"{wanted or 'at least 1'}."
+                f"Line {number:,} of the command's output has "
+                f"{_words.count_noun(len(row), 'number')}, expected {wanted or 'at least 1'}."
             )
     try:
         # each number is checked first only if some line is suspicious
@@ -252,8 +254,8 @@ def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float6
         number for number, row in enumerate(rows, after + 1) if not all(map(_is_number, row))
     )
     raise InvalidInput(
-        f"Line {malformed:,} of the command's output isn't numbers. Each line must be one output: "
-        "a number, or several separated by commas or blanks."
+        f"Line {malformed:,} of the command's output has a text that can't be read as a "
+        "number. Each line must be one output: a number, or several separated by commas or blanks."
     )
 
 

@@ -173,8 +173,8 @@ class LimitCertificate(TableCertificate):
         records = require_type(value, list, where=where)
         if len(records) > MOST_CANDIDATES or any(map(_chooses_limit, records)):
             raise CertificateRejected(
-                f"Expected at most {MOST_CANDIDATES} plans in the certificate, none of which "
-                "chooses a limit itself."
+                f"Expected at most {MOST_CANDIDATES} plans in the certificate. None of these plans "
+                "may choose a limit itself."
             )
         return tuple(PlanCertificate.from_record(plan) for plan in records)
 

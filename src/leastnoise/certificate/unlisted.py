@@ -236,7 +236,7 @@ def find_threshold(
         raise NotCertified(
             interval=None,
             why=f"No threshold up to {most:,} protects unlisted groups with this noise and "
-            "budget. Give more epsilon or delta.",
+            "budget. Raise epsilon or delta.",
         )
     threshold = bracket[1]
     fine = 2**6  # where the reach is 64 grid steps or more, a coin gains nothing

@@ -65,7 +65,7 @@ def _detectors() -> tuple[str, ...]:
 @options_of(
     SEARCH,
     ("--input inputs", OptionType("VALUE"), _INPUT, MANY),
-    ("--draws", INTEGER, "Number of outputs drawn on each input.", 10**6),
+    ("--draws", INTEGER, "Number of outputs drawn for each input.", 10**6),
     ("--error", NUMBER, "Largest probability of a false finding.", "1e-9"),
     ("--detector", OptionType("NAME", complete=_detectors), _DETECTOR, MANY),
 )
@@ -91,8 +91,8 @@ def command(
     """Look for a violation of a mechanism's claims in its outputs.
 
     The mechanism runs on two inputs that differ in one person. The outputs are tested against the
-    claimed ε, δ, noise and sensitivity. Exit code 1 if a violation is found. Finding none is no
-    proof.
+    claimed ε, δ, noise and sensitivity. Exit code 1 if a violation is found. Finding no
+    violation proves nothing.
     """
     from leastnoise.audit.audit import draw_one_by_one, examine, prepare
     from leastnoise.audit.program import ProgramUnderTest

@@ -154,8 +154,8 @@ def profile(
 ) -> None:
     """Prove bounds on δ(ε) for a noise of known scale.
 
-    For `k-norm` and its staircases, the shape of the noise follows from `--norm`, `--l0` or
-    `--counting-queries`.
+    For `k-norm` and similar families, such as `k-staircase`, the shape of the noise follows from
+    `--norm`, `--l0` or `--counting-queries`.
     """
     from leastnoise.selection.public import privacy_profile
 

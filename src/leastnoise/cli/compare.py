@@ -59,8 +59,8 @@ def command(
 ) -> None:
     """Rank every noise family for a query.
 
-    Each family that can serve is calibrated and proved. --verbose shows why the other families
-    can't serve. Exit code 1 if no family can serve.
+    Each family that can serve the query is calibrated and proved. --verbose shows why the other
+    families can't serve the query. Exit code 1 if no family can serve the query.
     """
     from leastnoise.errors import Refused
     from leastnoise.selection.public import compare

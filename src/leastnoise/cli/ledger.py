@@ -35,7 +35,7 @@ _dataset = option(QUERY, "--dataset", NAME, "Use this dataset's account only.")
 
 @click.group("ledger", cls=CommandGroup)
 def group() -> None:
-    """Budgets that releases are charged to, before their noise is drawn."""
+    """Keep a ledger of budgets. Each release is charged before its noise is drawn."""
 
 
 @group.command(cls=Command)
@@ -210,8 +210,8 @@ def register(
     """Charge several planned releases together, by tight composition.
 
     The releases meet ε and δ together, by their composition rather than by the sum of their
-    budgets. Put the plan's number into the specs as plan of [privacy.ledger], and the ε that --fit
-    finds.
+    budgets. Then write the plan's number into each spec, as plan in [privacy.ledger]. If you used
+    --fit, write the ε that it found, too.
     """
     from leastnoise.errors import InvalidArgument
     from leastnoise.guarantees.budget import Budget

@@ -232,7 +232,11 @@ search = options_of(
         REAL,
         _GAP,
     ),
-    ("--time-limit", SECONDS, "Limit the search by time, not by a fixed amount of work."),
+    (
+        "--time-limit",
+        SECONDS,
+        "Stop the search after this many seconds, not after a fixed amount of work.",
+    ),
 )
 _param = option(
     NOISE,

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 _PLAN = "Plan"
 _LABEL = (
-    "Description for the ledger's entry; if left out, the title of [report] or the names of the "
+    "Description of the ledger's entry; if left out, the title of [report] or the names of the "
     "queries."
 )
-_YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(number of people)."
+_YES = "Don't ask for confirmation if ε is above 10, or δ above 1/(population in the spec)."
 _NO_LEDGER = (
     "No budget ledger: nothing adds up the budgets of all releases of these data. The command "
     "leastnoise ledger init FILE --dataset NAME --unit COLUMN --epsilon NUMBER --delta NUMBER "
@@ -59,7 +59,7 @@ def _engines() -> tuple[str, ...]:
     _PLAN,
     "--assume",
     OptionType("n=ROWS"),
-    "A group's size, such as n=4000: errors that depend on it are shown for this size.",
+    "Show errors for groups of this size, such as n=4000.",
 )
 @option(_PLAN, "--verbose", None, "Show a table for each query, and every note.")
 @option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)
@@ -70,7 +70,7 @@ def _engines() -> tuple[str, ...]:
     "The query in SQL, if the spec has no query; the published table is named result.",
 )
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
-@option(OUTPUT, "--report", None, "Also write a page that anyone can read, beside the folder.")
+@option(OUTPUT, "--report", None, "Also write a page for readers of the tables, beside the folder.")
 @option(OUTPUT, "--label", NAME, _LABEL)
 @option(OUTPUT, "--yes", None, _YES)
 @options.as_json
@@ -257,7 +257,7 @@ _LEDGER = (
     "A certificate, the folder of a release, or the folder with all releases of a series.",
 )
 @option(_MORE, "--ledger", FILE, "Check that this ledger was charged for the release.")
-@option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
+@option(_MORE, "--key", FILE, "Check the signature with this public key (Ed25519, PEM).")
 @options.as_json
 def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) -> None:
     """Prove a certificate or a release again, from its own contents.

@@ -146,7 +146,9 @@ _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows w
     "or bounds.COLUMN=0..100,0..200.",
     REQUIRED,
 )
-@option(_LIMIT, "--sample", FILE, "Rows that are public, or that you may look at.", REQUIRED)
+@option(
+    _LIMIT, "--sample", FILE, "A file of rows that are public, or that you may look at.", REQUIRED
+)
 @options.as_json
 def limits(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
     """Compare values of a limit: the noise, and the bias that the limit causes.

@@ -34,7 +34,7 @@ _USUAL = [10**power for power in range(10)]  # sums of shares for a rate per per
     "--query",
     NAME,
     (
-        "Name of the query whose rates are weighted, with exactly one ratio such as ratio(sum(x), "
+        "The query whose rates are weighted. It must have exactly one ratio, such as ratio(sum(x), "
         "count)."
     ),
     REQUIRED,
@@ -44,7 +44,8 @@ _USUAL = [10**power for power in range(10)]  # sums of shares for a rate per per
 def command(*, folder: Path, query: str, weights: str, as_json: bool) -> None:
     """Weight the rates of a release by a standard population.
 
-    The release is verified first. Each group of the other columns gets one rate.
+    The release is verified first. The result has one rate for each group of the columns without
+    weights.
     """
     from leastnoise.tables.publish.standardise import standardise_rates
 

@@ -36,8 +36,8 @@ def check(vector: Any, dimension: int) -> None:
             name="vector",
             value=f"a frame of {shown or 'no columns'}",
             expected=f"a Spark frame of two columns, {_COLUMNS}",
-            hint="If a double holds all values of a wider type, such as bigint, cast the column "
-            "to double.",
+            hint="Cast a column of a wider type, such as bigint, to double if a double can hold "
+            "all values of the column.",
         )
     with hide_values("The vector"):
         if not _has_all_positions(vector, dimension):
@@ -69,8 +69,8 @@ def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
     if not complete:
         raise SourceError(
             "The written vector doesn't have each position once: Spark read the vector twice, "
-            f"with different results. Delete {folder}, because the positions that it has may "
-            "reveal the values."
+            f"with different results. Delete {folder}, because its list of positions may reveal "
+            "values of the vector."
         )
     return released
 

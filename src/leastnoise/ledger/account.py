@@ -168,7 +168,7 @@ class Account(Shown):
         if not _is_short(spent):
             raise Refused(
                 "With this cost, the sum of the charges has more digits than a ledger stores. "
-                "Round the budget and the weights. Nothing was charged or drawn."
+                "Round the budget, and the importance of each query. Nothing was charged or drawn."
             )
         if not fits(spent, self.budget, rule):
             raise OverBudget(dataset=self.dataset, rule=rule, why=self._needs(cost, rule))
@@ -449,8 +449,8 @@ def make_charge_entry(kind: str, account: Account, rule: str, cost: Cost) -> dic
         cost_in(record)
     except ValueError:
         raise Refused(
-            "The cost of this charge has more digits than a ledger stores. Round the budget and "
-            "the weights. Nothing was charged or drawn."
+            "The cost of this charge has more digits than a ledger stores. Round the budget, "
+            "and the importance of each query. Nothing was charged or drawn."
         ) from None
     named = {"kind": kind, "dataset": account.dataset, "rule": rule}
     return named | record | stamp()

@@ -230,5 +230,5 @@ def _check_uses(entries: list[Entry], plans: dict[int, Certified | Preregistered
             is_planned = 1 <= index <= series and count == 1
         if not is_planned:
             raise LedgerRejected(
-                f"Plan {number} of the ledger was used for more releases than it allows."
+                f"The ledger has a release that entry {number} of the ledger doesn't allow."
             )

@@ -424,9 +424,8 @@ class Ledger(Framed, Shown):
             count = planned.releases[index][1]
             if books.uses.get((plan, index), 0) >= count:
                 raise Refused(
-                    f"Plan {plan} of the ledger allows this release {count} times, and all of "
-                    "these "
-                    "releases were made. Nothing was drawn."
+                    f"Plan {plan} of the ledger allows {_words.count_noun(count, 'release')} with "
+                    "this certificate, and none is left. Nothing was drawn."
                 )
             return log.append(
                 {

@@ -168,7 +168,7 @@ class LedgerSeries:
                 raise Refused(
                     f"Release {index} isn't the next release of the series {self.name!r}: the "
                     f"ledger counts {_words.count_noun(published, 'release')}. Another process may "
-                    "have published. Nothing was charged or drawn."
+                    "have published a release. Nothing was charged or drawn."
                 )
             return log.append(
                 {
@@ -228,8 +228,8 @@ class LedgerSeries:
             published = Books.of(entries).published(number)
             if chain.tag != before.tag or published != before.position or not log.holds(before):
                 raise Refused(
-                    f"Another process has just published release {after.position} of the series "
-                    f"{self.name!r}. This process published nothing."
+                    f"Another process has just changed the series {self.name!r}. This process "
+                    "published nothing. Start the release again."
                 )
             body = self._entry("use", entries, number, after, label)
             entry = log.append(body | {DIGEST: after.digest})

@@ -72,7 +72,7 @@ const MEANINGS = {
 };
 
 function number(text) {
-  const why = `Expected a number as text, got ${show(text)}.`;
+  const why = `Expected a quoted number, got ${show(text)}.`;
   const value = spelled(isText(text) && text.length <= 1300 ? text : "no number");
   need(value, why);
   if (text.includes("0x")) return value;

@@ -17,9 +17,8 @@ _EMBEDDED = ("release.json", "certificate.json", "plan.json")
 _SHOWN = '<p id="check-verdict" role="status"></p><pre id="check-lines" tabindex="0"></pre>'
 _STYLE = (_HERE / "page.css").read_text(encoding="utf-8")
 _LIMITS = (
-    "The check is arithmetic in whole numbers, in your browser; nothing is sent anywhere. It can't "
-    "show that one person changes the numbers by no more than is assumed, nor how the noise was "
-    "drawn."
+    "The check is arithmetic in whole numbers, in your browser; nothing is sent anywhere. The "
+    "check can't show how much one person really changes the numbers, nor how the noise was drawn."
 )
 
 

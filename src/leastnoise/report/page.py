@@ -277,7 +277,7 @@ def _header(about: About, name: str, has_quantiles: bool) -> tuple[str, str]:  #
         lines.append(f'<p class="by">{html(" · ".join(by))}</p>')
     paragraphs = (about.text or "").split("\n\n")
     lines += [f"<p>{html(paragraph)}</p>" for paragraph in paragraphs if paragraph.strip()]
-    chosen = ", or it was chosen partly by chance" if has_quantiles else ""
+    chosen = ", or the number was chosen partly by chance" if has_quantiles else ""
     lines.append(
         f"<p>Noise was added to every number{chosen}, to protect the people in the data. Brackets, "
         "whiskers and small print show an interval that contains the number without noise, with "

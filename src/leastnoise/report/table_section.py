@@ -107,11 +107,18 @@ class TableSection:
             most = max(known, key=lambda row: numbers[row][0])
             least = min(known, key=lambda row: numbers[row][0])
             start = f"In {self.name}, {name} is "
+            high, low = _format(numbers[most], counts), _format(numbers[least], counts)
             if len(numbers) == 1:
-                sentences.append(f"{start}{_format(numbers[0], counts)}.")
+                sentences.append(f"{start}{high}.")
             # sums overlap; and without intervals nobody sees that a difference may be chance
-            elif not self.layout.adds_cells and not math.isnan(numbers[most][1]):
-                high, low = _format(numbers[most], counts), _format(numbers[least], counts)
+            elif self.layout.adds_cells or math.isnan(numbers[most][1]):
+                continue
+            elif len(known) == 1:
+                sentences.append(f"{start}shown only for {self._group(most)}: {high}.")
+            elif numbers[most][0] == numbers[least][0]:
+                value = _format((numbers[most][0], math.nan, math.nan), counts)
+                sentences.append(f"{start}the same for all groups that are shown: {value}.")
+            else:
                 start += f"highest for {self._group(most)}: {high}; "
                 sentences.append(f"{start}lowest for {self._group(least)}: {low}.")
         return sentences

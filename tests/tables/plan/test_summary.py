@@ -49,7 +49,7 @@ def test_a_plan_prints_one_table(tmp_path: Path) -> None:
         assert any(all(cell in line for cell in row) for line in shown.splitlines())
     assert "Protected: the presence or absence of any one who." in shown
     assert "In all, only rows where" in shown
-    assert "In each of counts and means, each who has at most 4 rows." in shown
+    assert "In each of counts and means, each who counts for at most 4 rows." in shown
     for word in ("draw", "part", "unit ", "scale"):
         assert word not in shown
 
@@ -98,9 +98,8 @@ def test_without_delta_only_epsilon_is_shared(tmp_path: Path) -> None:
 
 def test_replaced_records_protect_no_number_of_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, [ALL], neighbours="replace-one")
-    assert (
-        "Protected: all data of any one who, but not the total number of units in the data."
-        in str(plan)
+    assert "Protected: all data of any one who, but not the total number of such units." in str(
+        plan
     )
 
 
@@ -131,7 +130,7 @@ def test_groups_that_chance_leaves_out_may_be_far_too_low(
         ],
         folder=tmp_path,
     ).plan()
-    sentence = "in only some of them. So counts may be far too low in the table towns."
+    sentence = "in only some of these cells. So counts may be far too low in the table towns."
     assert (sentence in " ".join(str(plan).split())) is (most > 1)
 
 
@@ -180,7 +179,7 @@ def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) 
         "If the who of a row matches no row of homes, or several, its columns of homes are missing"
         in shown
     )
-    assert "another format of a date is in no group of the query homes.\n" in shown
+    assert "the format of a date, the row is in no group of the query homes.\n" in shown
 
 
 @pytest.mark.parametrize(("epsilon", "warned"), [(0, True), ("0.001", False)])

@@ -194,7 +194,7 @@ def test_rows_in_no_group_are_counted_beside_a_query(tmp_path: Path) -> None:
     assert [query.name for query in verified.spec.query] == ["q", "q_rest"]
     page = report(tmp_path / "out")
     for sentence in (
-        "Keys are compared letter by letter. A row whose key has other capitals",
+        "key differs from the listed keys in capitals, spaces or the format of a date",
         "The query q_rest publishes the noisy number of persons in no group.",
         "count_in_no_group counts each who with a row in no group",
     ):

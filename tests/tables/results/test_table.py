@@ -80,7 +80,7 @@ def test_bands_show_their_edges_where_they_stand() -> None:
 @pytest.mark.parametrize(
     ("edges", "missing", "dropped"),
     [
-        ([0, 1.5], None, "below 0 or above 1.5 or missing"),
+        ([0, 1.5], None, "below 0, above 1.5 or missing"),
         (["-inf", 0], None, "above 0 or missing"),
         ([0, "inf"], 5, "below 0"),
         (["-inf", "inf"], None, "missing"),

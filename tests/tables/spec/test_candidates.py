@@ -49,7 +49,7 @@ def test_logarithms_are_rounded_to_six_digits() -> None:
 @pytest.mark.parametrize(
     ("candidates", "why"),
     [
-        ({"from": 3, "to": 3, "step": 1}, "from below to"),
+        ({"from": 3, "to": 3, "step": 1}, "Expected `from` to be less than `to`"),
         ({"from": 0, "to": 3}, "exactly one of step"),
         ({"from": 0, "to": 3, "step": 1, "number": 4}, "exactly one of step"),
         ({"from": 0, "to": 3, "step": 2}, "multiple of `step`"),

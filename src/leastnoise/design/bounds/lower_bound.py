@@ -349,7 +349,8 @@ class LowerBound:
         version = require_type(fields["version"], int, where="version")
         if fields["kind"] != "lower-bound" or version != VERSION:
             raise CertificateRejected(
-                f"Expected a lower bound of version {VERSION}, which this leastnoise reads."
+                f"Expected a lower bound of version {VERSION}, the only version that this "
+                "leastnoise reads."
             )
         if fields["scope"] not in ("real", "integer"):
             raise CertificateRejected("Unknown scope.")

@@ -202,8 +202,7 @@ class AtMost(Body):
                 name="most",
                 value=self.most,
                 expected=f"most · cells · dimension of a cell <= {MOST_WORK:,}",
-                hint="Noise for most = cells protects this query, too, as does noise for the ball "
-                "around the body.",
+                hint="Noise that is calibrated for most = cells protects this query, too.",
             )
 
     @property

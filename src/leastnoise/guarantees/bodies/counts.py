@@ -70,7 +70,7 @@ class Counts(OneSided):
                 name="most",
                 value=self.most,
                 expected=f"most · queries <= {MOST_WORK:,}",
-                hint="Noise for most = queries protects these queries, too.",
+                hint="Noise that is calibrated for most = queries protects these queries, too.",
             )
 
     @property

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
+from leastnoise import _words
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import POINTS_PER_STD, float_above
 from leastnoise.balls.losses import COARSE_POINTS, LossLattice
@@ -130,8 +131,9 @@ def _least(task: _Task) -> GeneralizedGamma:
                 laws.append(problem.calibrate(shape))
     if not laws:
         raise Refused(
-            f"No generalized-gamma noise was found for {task.compositions} releases. Use another "
-            "noise, such as gaussian."
+            "No generalized-gamma noise was found for "
+            f"{_words.count_noun(task.compositions, 'release')}. Use another noise, such as "
+            "gaussian."
         )
     return min(laws, key=task.loss.of)
 

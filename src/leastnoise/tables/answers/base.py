@@ -48,7 +48,8 @@ SomeClaim = TypeVar("SomeClaim")
 NO_NAMES: Mapping[str, str] = {}
 """No names for readers: each statistic is called by its label."""
 KEYS_CHECKED = (
-    "Keys that nobody listed come from the data: they are distinct, in order and of the right form"
+    "Keys that nobody listed come from the data. These keys are distinct, in order and of the "
+    "right form."
 )
 JOIN = "+"
 """The separator of query names in the label of a shared draw. No query's name contains it."""

@@ -55,7 +55,7 @@ SELECTED_NOTE = (
     "If min_count or top chooses groups, their published counts alone decide, which costs no "
     "budget. Counts of published groups are biased upwards. Each group's interval contains "
     "the number without noise with probability 95 %, whether the group is published or not. Among "
-    "published groups alone, fewer than 95 % of the intervals may do so."
+    "published groups alone, intervals may contain this number less often."
 )
 SELECTED_CHECKED = (
     "Groups that min_count or top leaves out are not in the table, so that nobody can check that "

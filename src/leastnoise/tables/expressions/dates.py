@@ -67,7 +67,9 @@ def _cut(node: Parsed, read: Read) -> Expression:
     check_arguments(node, "this", "unit")
     unit = str(node.args["unit"].name).lower()
     if unit not in UNITS:
-        raise ValueError(f"Expected date_trunc of {_words.list_names(UNITS)}, got {unit[:40]!r}.")
+        raise ValueError(
+            f"Expected date_trunc to {_words.join_names([*UNITS], 'or')}, got {unit[:40]!r}."
+        )
     day = as_type(read(node.this), ("date",), "date_trunc", hint=_DATES)
     return Call("date_trunc", (day,), "date", unit=unit)
 
@@ -118,8 +120,8 @@ def _completed(node: Parsed, read: Read) -> Expression:
         both = tuple(as_type(value, (kind,), "date_sub") for value in (start, end))
         return Call(f"{unit}s between", both, "int")
     if unit not in _DATE_UNITS:
-        units = _words.list_names([*_DATE_UNITS, *_SECONDS], most=6)
-        raise ValueError(f"Expected a unit of date_sub, one of {units}, got {unit[:40]!r}.")
+        units = _words.join_names([*_DATE_UNITS, *_SECONDS], "or")
+        raise ValueError(f"Expected {units} as the unit of date_sub, got {unit[:40]!r}.")
     if "timestamp" in {start.type, end.type}:
         raise ValueError(f"date_sub('{unit}', …) needs dates. Write date(x) for a timestamp x.")
     if unit == "day":

@@ -248,7 +248,9 @@ class _Reader:
         check_arguments(node, "this", "expressions")
         choices = node.args.get("expressions") or []
         if not choices:
-            raise ValueError("Expected a list after in, such as \"region in ('north', 'south')\".")
+            raise ValueError(
+                "Expected a list after \"in\", such as \"region in ('north', 'south')\"."
+            )
         value = self.read(node.this)
         pairs = (unify([value, self.read(choice)], "in") for choice in choices)
         equal = [Call("=", (first, second), "bool") for first, second in pairs]
@@ -321,7 +323,7 @@ class _Reader:
         digits = Constant(0, "int") if decimals is None else self.read(decimals)
         value = digits.value if isinstance(digits, Constant) else None
         if not isinstance(value, int) or not 0 <= value < 10:
-            raise ValueError("Expected round(x) or round(x, digits), digits from 0 to 9.")
+            raise ValueError("Expected round(x) or round(x, digits), with digits from 0 to 9.")
         if value == 0:
             return Call("nearest", (number,), "int")
         return Call("round", (number, Constant(10.0**value, "float")), "float")

@@ -69,7 +69,7 @@ def read_window(node: Parsed, read: Read) -> Expression:
     value, by = _arguments(function, word, read)
     order, backwards = _order(node, word, read)
     if by and order:
-        raise ValueError(f"{word} has two orders. Leave out either by or order by.")
+        raise ValueError(f'{word} has two orders. Leave out either "by" or "order by".')
     order = by or order
     if order and word not in _ORDERED:
         raise ValueError(
@@ -98,7 +98,8 @@ def _unit(node: Parsed) -> UnitColumn:
     (column, *more) = given
     if more or not isinstance(column, exp.Column | exp.Identifier):
         raise ValueError(
-            "Expected one column after over, the unit in [privacy], such as count() over person."
+            'Expected one column after "over": the unit in [privacy], such as "count() over '
+            'person".'
         )
     if isinstance(column, exp.Column):
         check_arguments(column, "this")
@@ -156,12 +157,12 @@ def _order(node: Parsed, word: str, read: Read) -> tuple[tuple[Expression, ...],
     backwards = {bool(key.args.get("desc")) for key in keys}
     if len(backwards) > 1 or any(key.args.get("nulls_first") for key in keys):
         raise ValueError(
-            "Expected order by with one direction for all columns, and without nulls first."
+            'Expected "order by" with one direction for all columns, and without "nulls first".'
         )
     if word == "last" and not whole:
         raise ValueError(
-            "In SQL, last with order by looks no further than the current row. Write last(x, by "
-            "= day) over person, or first with order by day desc."
+            'In SQL, "last" with "order by" looks no further than the current row. Write "last(x, '
+            'by = day) over person", or "first" with "order by day desc".'
         )
     return tuple(_comparable(read(key.this)) for key in keys), True in backwards
 

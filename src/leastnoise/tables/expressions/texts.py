@@ -37,7 +37,7 @@ def _end(node: Parsed, read: Read) -> Expression:
     check_arguments(node, "this", "expression")
     text, count = as_type(read(node.this), ("text",), word), read(node.args["expression"])
     if not _is_count(count):
-        raise ValueError(f"Expected {word}(text, letters), letters from 0 to {MOST_LETTERS:,}.")
+        raise ValueError(f"Expected {word}(text, n), with n from 0 to {MOST_LETTERS:,} letters.")
     if word == "left":
         return Call("substr", (text, Constant(1, "int"), count), "text")
     return Call("right", (text, count), "text")

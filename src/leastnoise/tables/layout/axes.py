@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+from leastnoise import _words
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 
@@ -121,7 +122,7 @@ class Bins(Axis):
         parts = [f"below {low:.15g}"] if math.isfinite(low) else []
         parts += [f"above {high:.15g}"] if math.isfinite(high) else []
         parts += ["missing"] if self.missing is None else []
-        return " or ".join(parts)
+        return _words.join_names(parts, "or") if parts else ""
 
 
 @final

@@ -64,8 +64,8 @@ class WeighedQuantiles(QuantileLayout):
         """The limit of one unit, in words that follow its name: "counts for at most 3 rows …"."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return (
-            f"counts for at most {rows} in each quantile: with more than {rows}, each row counts "
-            "for less"
+            f"counts for at most {rows} in each quantile: if there are more rows, each of them "
+            "counts for less"
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from leastnoise import _files
+from leastnoise import _files, _words
 from leastnoise.tables.spec.query import MOVED, find_conflict
 from leastnoise.tables.spec.values import KEY_FILES, LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
@@ -152,7 +152,8 @@ def _read_columns(content: bytes, declared: object, names: Sequence[str]) -> lis
         fields = csv_lines.split(line)
         if len(fields) != len(heads):
             raise ValueError(
-                f"Line {number:,} doesn't have {len(heads):,} fields, as the first line has."
+                f"Line {number:,} has {_words.count_noun(len(fields), 'field')}, but the first "
+                f"line has {len(heads):,}."
             )
         if not all(fields[index] for index in indices):
             raise ValueError(f"Line {number:,} has an empty field. Leave the line out.")

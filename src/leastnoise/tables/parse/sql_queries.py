@@ -107,7 +107,8 @@ def _check_clauses(query: exp.Expr) -> exp.Select:
     table = None if source is None else source.this
     if not isinstance(table, exp.Table) or table.sql(comments=False).lower() != TABLE:
         raise ValueError(
-            f"Expected from {TABLE}, the rows that [data] describes, and no other table."
+            f'Expected "from {TABLE}". The table {TABLE} has the rows that [data] describes. Other '
+            "tables can't be read."
         )
     return query
 

@@ -214,7 +214,7 @@ def _read_choice(spec: Spec, finder: Finder, certificate: PlanCertificate) -> Li
     claim = certificate.draws[0][1] if names == [finder.label] else None
     if not isinstance(claim, LimitCertificate):
         raise CertificateRejected(
-            f"Expected a certificate that is only about the choice of {finder.label}."
+            f"Expected a certificate of the choice of {finder.label}, and of nothing else."
         )
     stated = (claim.budget, claim.spent, claim.neighbours, claim.candidates)
     wanted = (

@@ -56,15 +56,18 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
     lines += [sentence for layout in layouts for sentence in layout.missing]
     if not spec.privacy.by_row:
         lines.append(f"Rows that don't say which {person} they belong to are left out.")
-        lines.append("Rows and values beyond the limits above are reduced, or not counted.")
+        lines.append(
+            "Rows beyond the limits above are left out or count for less. Values beyond the limits "
+            "are moved to the limits."
+        )
     finds = found_bounds.columns_by_query(spec) or found_limits.finder_of(spec) is not None
-    others = "All limits, except those that the release found itself,"
-    chosen = others if finds else "These limits"
+    others = "all limits, except those that the release found itself,"
+    chosen = others if finds else "these limits"
     unknown = (
         "The effect of the limits is not published, to protect people who are beyond the limits."
     )
     lines.append(
-        f"{chosen} were chosen without looking at the rows. "
+        f"The guarantee assumes that {chosen} were chosen without looking at the rows. "
         f"{' '.join(describe_counts(layouts)) or unknown} "
         f"Errors and 95 % intervals {where} are about the noise only."
     )

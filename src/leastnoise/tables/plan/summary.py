@@ -39,8 +39,8 @@ PLAIN = (
 )
 OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
 LEFT_OUT = (
-    "A {person} in more cells than the limit counts in only some of them. So counts may be far too "
-    "low in the {tables}."
+    "A {person} in more cells than the limit is counted in only some of these cells. So counts may "
+    "be far too low in the {tables}."
 )
 _WEAK = 10  # above this ε a guarantee means little
 
@@ -218,8 +218,8 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     ]
     if names:
         sentences.append(
-            "Keys are compared letter by letter. A row whose key has other capitals, other "
-            "spaces or another format of a date is in no group of the "
+            "Keys are compared letter by letter. If a row's key differs from the listed keys in "
+            "capitals, spaces or the format of a date, the row is in no group of the "
             f"{'query' if len(names) == 1 else 'queries'} {_words.join_names(names)}."
         )
     return [*sentences, *describe_counts(layouts, rest=True)]
@@ -323,11 +323,13 @@ JOINT_NOTE = (
 )
 RHO_NOTE = (
     "All noise is Gaussian. The rho of all draws add up. At the stated delta, epsilon is the exact "
-    "value for one Gaussian draw of the total rho, not the larger bound for any zCDP."
+    "value for Gaussian noise with the total rho. A bound for all zCDP noise with this rho would "
+    "be larger."
 )
 ROUNDING_NOTE = (
-    "Values are rounded a little before they are summed. Intervals leave this rounding out: in a "
-    "cell with {rows:,} or more rows of the same value, it may exceed 1 % of the ±."
+    "Values are rounded a little before they are summed. Intervals don't include the rounding "
+    "errors. In a cell with {rows:,} or more rows of the same value, the sum of these errors may "
+    "exceed 1 % of the ±."
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (

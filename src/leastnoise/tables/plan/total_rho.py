@@ -45,7 +45,8 @@ def _scale(offer: Offer, rho: Fraction, *, neighbours: Neighbours) -> Offer:
     if len(draws) < len(offer.claims) or not is_gaussian([claim.releases for _, claim in draws]):
         names = _words.join_names([name for name, _ in offer.claims])
         raise Refused(
-            f"A budget in rho needs Gaussian noise, but the noise of {names} isn't Gaussian."
+            f"A budget in rho needs Gaussian noise, but the noise of {names} isn't Gaussian. Give "
+            "epsilon in place of rho."
         )
     spent = gaussian_square([claim.releases for _, claim in draws], inner=False) / 2
     factor = float_at_least(root_above(spent / rho))

@@ -459,8 +459,8 @@ class ReleaseBuilder:
                     name="by",
                     value=name,
                     expected=f"a column whose groups are known: give keys={{{name!r}: [...]}}. "
-                    'Keys are public and never taken from the data. Give "private" in '
-                    "place of the list for groups that nobody listed",
+                    'Such a list is public, and never taken from the data. Give "private" '
+                    "in place of the list for groups that nobody listed",
                 )
         added = () if statistic is None else (statistic,)
         statistics = dict.fromkeys([*self.queries.get(names, ()), *added])

@@ -235,7 +235,10 @@ def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, A
             rows = engine.frame.filter(~unit.is_null()).select(unit=unit).group_by("unit")
             ((most,),) = engine.rows(rows.agg(n=nw.len()).select(nw.col("n").max()))
         if (most := most or 1) > MAX_ROWS_BOUND:
-            raise Refused(f"A person of this file has more than {MAX_ROWS_BOUND:,} rows.")
+            raise Refused(
+                f"A person of the sample has more than {MAX_ROWS_BOUND:,} rows. Leave some of "
+                "these rows out of the sample."
+            )
         changed["contribution"] = {"max_rows": most}
     return changed
 

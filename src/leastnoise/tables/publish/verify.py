@@ -185,13 +185,10 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
     """Raise CertificateRejected if seal and spec disagree about a ledger or a series."""
     release_number = sealed.release_number
     if (spec.privacy.ledger is None) != (sealed.entry is None):
-        raise CertificateRejected(
-            f"One of {seal.RECORD} and the spec names a ledger, but the other doesn't."
-        )
+        raise CertificateRejected(f"Only one of {seal.RECORD} and the spec names a ledger.")
     if (spec.series is None) != (release_number is None):
         raise CertificateRejected(
-            f"One of {seal.RECORD} and the spec says that the release is part of a series, but "
-            "the other doesn't."
+            f"Only one of {seal.RECORD} and the spec says that the release is part of a series."
         )
     series = spec.series
     if (series is not None and series.totals) != (sealed.link is not None):

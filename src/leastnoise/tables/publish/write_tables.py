@@ -37,7 +37,7 @@ _NOISE = (
     "ends of an interval that contains the number without noise with probability 95 %, each by "
     "itself."
 )
-_CHOSEN = ", or it was chosen partly by chance"
+_CHOSEN = ", or the number was chosen partly by chance"
 _CHECK = (
     "The folder of this workbook has a proof of the guarantee, which leastnoise verify FOLDER "
     "checks, and the SHA-256 of each file. The sentences in this workbook are not checked."

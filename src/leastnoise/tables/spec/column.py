@@ -65,7 +65,9 @@ class Grid(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.first >= self.last:
-            raise ValueError("Expected from below to, such as { from = 0, to = 100, step = 1 }.")
+            raise ValueError(
+                "Expected `from` to be less than `to`, such as { from = 0, to = 100, step = 1 }."
+            )
         if (self.step is None) == (self.number is None):
             raise ValueError(
                 "Expected exactly one of step (distance between candidates) and number (how many "
@@ -81,8 +83,8 @@ class Grid(Section):
             )
         if self.count > MOST_CANDIDATES:
             raise ValueError(
-                f"Expected at most {MOST_CANDIDATES:,} candidates. Give a larger step or a "
-                "smaller number."
+                f"Expected at most {MOST_CANDIDATES:,} candidates. Give a larger `step` or "
+                "a smaller `number`."
             )
         check_candidates(self.values)
         return self

@@ -89,7 +89,7 @@ def _of_part(
         shape = shaped(parted)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
-            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
+            f"Expected a query of at most {MAX_DIMENSION:,} numbers, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
     return keep_feasible(shape, from_limits.add_full_boundings(ways, shape.numbers))

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.results.table import Table
 
 _CHOSEN = (
-    "A quantile{which} has no added noise and no interval of values. The error of such a "
-    "quantile is bounded in rows only, because the distance between the values of two rows "
-    "depends on the data."
+    "No noise is added to a quantile{which}, and no interval is stated for its value. The error "
+    "of such a quantile is bounded in rows only, because the distance between the values of two "
+    "rows depends on the data."
 )
 _MOST_PARTS = 4096
 """The largest number of parts of all candidates together, unless 2 for each are more.

@@ -64,17 +64,17 @@ _COUNTED = (
     "at -inf, and an interval around the last candidate ends at inf."
 )
 TOTAL_NOTE = (
-    "If the query has no count, the noisy number of rows behind the quantiles decides which "
-    "groups are published. This number of rows is a column of the table, and costs no budget: "
-    "the quantiles come from the same noisy counts."
+    "If the query has no count, a noisy number of rows decides which groups are published. This "
+    "number of rows is a column of the table. It costs no budget, because the quantiles come from "
+    "the same noisy counts."
 )
 _READ_OFF = (
     "The quantiles of {column} are computed from noisy counts of the rows at each candidate. The "
     "counts have whole-number noise on {tree}."
 )
 NEAREST = (
-    "A value counts at the nearest candidate: a value beyond all candidates counts at the first "
-    "or the last. An infinite value counts as missing."
+    "Each value is rounded to the nearest candidate. A value beyond all candidates is rounded to "
+    "the first or the last. An infinite value counts as missing."
 )
 _ADVICE = "Give fewer candidates or a larger epsilon"
 _DEEPEST = 4
@@ -295,7 +295,7 @@ class ByTreeAndThreshold(TreePlan):
         yield Sentence(Topic.NOISE, self.sizes.in_words(self.claim))
         yield from super().sentences(names)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
-        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}.")
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}")
         yield Sentence(Topic.PAGE, groups_on_page(self.sizes))
 
     def listings(self, spec: Spec) -> Iterator[Listing]:

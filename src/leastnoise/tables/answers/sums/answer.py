@@ -87,7 +87,7 @@ class Summed(NoisyAnswer):
         """
         raise Refused(
             "Gaussian noise, which a budget in rho needs, isn't available for the tables of the "
-            f"query {cells.label!r}."
+            f"query {cells.label!r}. Give epsilon in place of rho."
         )
 
     @classmethod

@@ -107,7 +107,7 @@ class MeasuredSums(Summed):
             f"({claim.noise.name}, std {self.count_std(claim):.4g}{unit})"
             for table, claim in self.measured.items()
         ]
-        return f"Noise is drawn for {'; '.join(tables)}."
+        return f"Noise is drawn for {_words.join_names(tables)}."
 
     @property
     def largest_std(self) -> float:

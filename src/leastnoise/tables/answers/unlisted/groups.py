@@ -50,13 +50,16 @@ if TYPE_CHECKING:
 
 GROUPS_NOTE = (
     "A group that nobody listed is published if its noisy count reaches the threshold. Nothing "
-    "is published about the other groups. Near the threshold published counts are biased "
-    "upwards, because groups with lower noise are absent. Each group's interval contains the "
-    "number without noise with probability 95 %, whether the group is published or not. Among "
-    "published groups near the threshold, fewer than 95 % of the intervals do."
+    "is published about the other groups. Near the threshold, published counts are biased "
+    "upwards, because groups whose noise lowers the count are absent. Each group's interval "
+    "contains the number without noise with probability 95 %, whether the group is published or "
+    "not. Among published groups near the threshold, intervals may contain this number less often."
 )
 
-REACHED = ", and each published count that decides about its group reaches its threshold"
+REACHED = (
+    " If the count that decides about publication is in the table, this count reaches the "
+    "threshold in each group."
+)
 
 
 @final
@@ -234,7 +237,7 @@ class GroupRow(NoisyPart):
         for text in self.answered.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
-        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}.")
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{REACHED}")
         yield Sentence(Topic.PAGE, _on_page(self.answered.groups))
 
     @property

@@ -167,7 +167,8 @@ class KeysPlan(AloneInDraw):
         )
         published = (
             f"The table {self.name} {lists}. A key that {self.half:,} {self._units} have is "
-            f"published in half of all cases, and a key of {self.nearly:,} in 95 of 100 cases."
+            f"published in half of all cases, and a key that {self.nearly:,} have in 95 of 100 "
+            "cases."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
 
@@ -186,7 +187,7 @@ class KeysPlan(AloneInDraw):
         count = " without a count" if self.with_quantiles else ""
         note = KEYS_NOTE.format(only=f"{only} published{count}", units=units)
         yield Sentence(Topic.GROUPS, note)
-        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
+        yield Sentence(Topic.CHECKED, KEYS_CHECKED)
         yield Sentence(
             Topic.PAGE,
             "Nobody listed these keys in advance. Chance decides which keys are shown: one half "

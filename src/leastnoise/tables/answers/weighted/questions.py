@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from leastnoise import _words
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact, root_above
 from leastnoise.guarantees.sensitivity import L1, L2
@@ -185,7 +186,8 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
         fields = _split(line, number)
         if len(fields) != len(heads):
             raise ValueError(
-                f"Line {number:,} doesn't have {len(heads):,} fields, as the first line has."
+                f"Line {number:,} has {_words.count_noun(len(fields), 'field')}, but the first "
+                f"line has {len(heads):,}."
             )
         try:
             weight = _weight("" if weight_at is None else fields[weight_at])
@@ -257,7 +259,8 @@ def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
 def _check_heads(heads: Sequence[str], axes: Sequence[KeyColumn | Bins]) -> None:
     known = [SUM, *_key_heads(axes), WEIGHT]
     if SUM not in heads:
-        raise ValueError(f"Expected a first line with the columns {', '.join(known)}.")
+        columns = ", ".join(known[:-1])
+        raise ValueError(f"Expected a first line with the columns {columns}, and perhaps {WEIGHT}.")
     if len(set(heads)) < len(heads) or not set(heads) <= set(known):
         why = "Expected columns, each once, among"
         raise ValueError(

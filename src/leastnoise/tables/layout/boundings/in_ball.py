@@ -35,7 +35,7 @@ class InBall(UnitShifts):
         """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         del numbers
         norm = f"{float(root_above(self.squared)):,.6g}"
-        return f"adds numbers whose root of summed squares (l2 norm) is at most {norm}"
+        return f"adds numbers whose l2 norm (the root of the summed squares) is at most {norm}"
 
     @property
     def most_groups(self) -> None:

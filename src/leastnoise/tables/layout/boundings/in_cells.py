@@ -72,9 +72,11 @@ class InCells(UnitShifts):
     def in_words(self, numbers: Numbers) -> str:
         """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
         if self.by_number:
-            return f"adds numbers whose sizes sum to at most {_short(self.total)} (l1 norm)"
+            return (
+                f"adds numbers whose absolute values sum to at most {_short(self.total)} (l1 norm)"
+            )
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
-        words = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
+        words = f"counts for at most {_short(total)} {'row' if total == 1 else 'rows'}"
         if moved > 1 and most < total:
             words += f", at most {_short(most)} in a cell"
         few = f", in at most {moved:,} cells{CHOSEN}"

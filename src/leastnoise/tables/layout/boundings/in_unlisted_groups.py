@@ -36,11 +36,12 @@ class InUnlistedGroups(UnitShifts):
 
     def in_words(self, numbers: Numbers) -> str:
         """The limit of one unit, as a phrase after the unit's name, such as "is counted once"."""
-        words = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
+        groups = "one group" if self.groups == 1 else f"{self.groups:,} groups"
+        words = f"is counted in at most {groups}"
         if len(numbers.units) == numbers.each:
             return words
         if self.per_group == 1:
-            return f"{words}, and counts once in each"
+            return f"{words}, once in each"
         return f"{words}, with at most {self.per_group:,} rows in each"
 
     @property

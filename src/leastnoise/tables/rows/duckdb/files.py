@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
+from leastnoise import _words
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.inputs import CsvFile, FilePart, Input, ParquetFile, SeveralFiles
 from leastnoise.tables.rows.duckdb.sheets import Sheet
@@ -96,7 +97,7 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
         root = folder / start
         if kept := _without_companions(_match_files(root, pattern)):
             return [(path_, _partition_keys(path_.parent.relative_to(root))) for path_ in kept]
-        raise SourceError(f"No {', '.join(FILES)} file matches {path}.")
+        raise SourceError(f"No {_words.join_names(FILES, 'or')} file matches {path}.")
     raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
 
 

@@ -145,7 +145,8 @@ class PostgresTable(Input):
             from adbc_driver_postgresql import dbapi  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise SourceError(
-                "PostgreSQL's driver isn't installed: pip install leastnoise[postgres]."
+                "PostgreSQL's driver isn't installed. Install it with pip install "
+                "leastnoise[postgres]."
             ) from None
         try:
             with dbapi.connect(self._address) as connection, connection.cursor() as cursor:
