@@ -125,7 +125,10 @@ def _spread(values: NDArray[np.float64]) -> str:
 
 
 def _parameter(name: str, value: Any) -> tuple[str, str]:
-    """A parameter's name and value as text; only the length of a list, and the kind of a body."""
+    """A parameter's name and value as text.
+
+    Of a list only the length is shown. A set of shifts is named "body", with only its kind.
+    """
     if isinstance(value, dict):
         return "body", str(value.get("kind", name))
     if isinstance(value, list):

@@ -248,8 +248,8 @@ class Log:
     def append(self, body: dict[str, Any], *, certificate: str | None = None) -> int:
         """Append an entry, read it back, and return its number.
 
-        Raises LedgerRejected if the file doesn't return the entry as written; then no entry of the
-        block is kept.
+        Raises LedgerRejected if the file doesn't return the entry as written. If this error leaves
+        the `with` block of `Store.appending`, no entry of the block is kept.
         """
         if certificate is not None:
             body = body | {"certificate": _digest(certificate)}

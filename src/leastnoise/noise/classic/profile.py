@@ -201,7 +201,7 @@ class _FloatForm:
 
 
 def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
-    """The logarithm of δ(ε) of flipped Huber noise, to about 1e-13.
+    """The logarithm of δ(ε) of flipped Huber noise, in floats.
 
     In units of scale·γ, the corner u is `corner`, and the shift t is `shift_ratio`.
     """

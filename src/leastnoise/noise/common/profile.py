@@ -161,7 +161,7 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """The logarithm of δ(ε) of Gaussian noise, to about 1e-14; −∞ for δ = 0.
+    """The logarithm of δ(ε) of Gaussian noise, in floats; −∞ if it underflows.
 
     `shift_ratio` is μ = Δ/σ, the shift in standard deviations. The textbook difference Φ(−t) −
     e^ε Φ(−t−μ), with t = ε/μ − μ/2, loses all digits for small μ. It equals the integral of
@@ -232,7 +232,7 @@ _SPHERICAL_LAPLACE_CUT = 140.0  # twice the exponent at which an integrand is dr
 
 
 def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
-    """Return ln δ(ε) of the l2 mechanism to about 1e-13, dimension >= 2; −inf for excess <= 0.
+    """Return ln δ(ε) of the l2 mechanism in floats, for dimension >= 2; −inf for excess <= 0.
 
     The largest loss is the shift in scales, Δ/σ, and `excess` is Δ/σ − ε. Near the pure guarantee
     (excess = 0) all digits of δ are in this difference. The loss is L = (Δ/σ) cos θ. δ is the

@@ -211,14 +211,14 @@ def polish(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """A factor with gap <= 0 near the root of `gap`.
+    """A number x > 0 near the root of `gap`, with gap(x) <= 0.
 
-    `gap` and `coarse` are functions of the factor; `coarse` is the gap on a coarse lattice. The
-    search starts at `near`, the root of `coarse`.
+    `gap` falls in x, which determines a law: x may be the factor of its scale. `coarse` is a
+    cheaper and less accurate gap. The search starts at `near`, the approximate root of `coarse`.
 
-    Newton's steps use the slope of `coarse`, which is cheap and almost equal to the slope of `gap`.
-    They end at a private factor from which the next step would be shorter than `relative`. After
-    three steps the slope is taken from `gap` itself. If the steps fail, `find_root` takes over.
+    Newton's steps in ln x use the slope of `coarse`, which is almost equal to the slope of `gap`.
+    They end where gap(x) <= 0 and the next step would be at most `relative`. After three steps the
+    slope is taken from `gap` itself. If the steps fail, `find_root` takes over.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart

@@ -183,7 +183,7 @@ class Law:
         return x
 
     def angle(self, y: _Array) -> tuple[_Array, _Array]:
-        """Return θ* in (0, π) and the radius r₂ at θ*, for the radii r = e^y."""
+        """Return θ* and the radius r₂ at θ*, for radii r = e^y in the `pieces`."""
         r, x = np.exp(y), self.solve(y, self.epsilon)
         rho = np.exp(y + x)
         away = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), rho - r)

@@ -202,7 +202,7 @@ class NoisyPart(TablePart):
 
     @property
     def all_errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, as in `errors`."""
+        """The same as `errors`: a noisy part has no other errors."""
         return self.errors
 
     def check_range(self) -> None:

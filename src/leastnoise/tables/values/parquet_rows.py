@@ -89,7 +89,8 @@ def read_columns(
 ) -> list[tuple[str, StoredColumn]]:
     """The names and the columns, from the metadata only; names may be repeated.
 
-    Raises SourceError if `path` isn't a readable Parquet file.
+    Raises SourceError if `path` isn't a readable Parquet file, if `escape_pattern` raises it, or
+    for a column that is called "file_row_number".
     """
     bound = {"path": escape_pattern(path)}
     try:

@@ -142,7 +142,7 @@ class Summed(NoisyAnswer):
         return {"unlike_rows": self.parts[index].has_unlike_rows}
 
     def dimension(self, index: int) -> int:
-        """The number of coordinates of a table."""
+        """The number of sums in all rows of a table; a mean isn't one of them."""
         return self.layouts[index].dimension
 
     def plain(self, index: int, share: Budget) -> Baselines:
@@ -199,7 +199,7 @@ class SumPart(NoisyPart):
 
     @property
     def dimension(self) -> int:
-        """The number of the table's coordinates."""
+        """The number of sums in all rows of the table; a mean isn't one of them."""
         return self.answered.dimension(self.index)
 
     @property
