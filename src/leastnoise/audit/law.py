@@ -290,10 +290,10 @@ def cut_points(
 ) -> list[float]:
     """Thresholds just above quantiles of the outputs, and just below values that many outputs have.
 
-    Each point is halfway from an output to the next distinct one, or at the distance `beside` from
-    it if that is nearer. So neither rounding nor a lattice decides on which side an output lies. A
-    value that many outputs have lies between two points. If its share is too large, the noise is
-    too small.
+    The quantiles are at these `probabilities`. Each point is halfway from an output to the next
+    distinct one, or at the distance `beside` from it if that is nearer. So neither rounding nor a
+    lattice decides on which side an output lies. A value that many outputs have lies between two
+    points. If its share is too large, the noise is too small.
     """
     known = np.sort(outputs[np.isfinite(outputs)])
     points: set[float] = set()

@@ -202,7 +202,8 @@ def find_threshold(
 ) -> ThresholdCertificate:
     """The certificate with the smallest proved threshold, a multiple of the grid.
 
-    On a coarse grid, `chance_below` is the largest proved multiple of 2^−20. Raises NotApplicable
+    The arguments except `most` are fields of the certificate. On a coarse grid, its `chance_below`
+    is the largest proved multiple of 2^−20. Raises NotApplicable
     if the grid isn't known. Raises NotCertified if the search finds no proved threshold up to about
     twice `most`.
     """

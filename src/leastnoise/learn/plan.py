@@ -157,7 +157,7 @@ class TrainingPlan:
 
     @property
     def converged(self) -> bool:
-        """True if the predicted loss by too few rounds is at most the loss by noise, or 0.001."""
+        """True if the predicted loss by too few rounds is at most 0.001 or the loss by noise."""
         tolerance = 1e-3  # in the mean loss; a smaller effect isn't worth a warning
         return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 

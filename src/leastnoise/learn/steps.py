@@ -355,7 +355,10 @@ class StepAccountant:
 
 
 def _between(low: int, high: int, spent: dict[int, float], delta: float) -> int:
-    """Interpolate ln δ linearly between two numbers of steps, to find where it meets `delta`."""
+    """A number of steps between `low` and `high` at which δ is about `delta`.
+
+    `spent` has the δ of some numbers of steps; ln δ is interpolated linearly.
+    """
     below, above = spent[low], spent.get(high, 0.0)
     if below <= 0 or above <= below:
         return (low + high) // 2

@@ -238,7 +238,8 @@ class Store:
 class Log:
     """A log that appends entries in a transaction.
 
-    There are `count` entries so far, and the last of them has the hash `last`.
+    There are `count` entries so far, and the last of them has the hash `last`. A series' state file
+    may be attached, which the transaction writes, too.
     """
 
     connection: sqlite3.Connection

@@ -372,8 +372,8 @@ def bessel_ratio(twice_order: int, z: float) -> float:
 def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> float:
     """Return ln δ(ε) of a spherical step density under shifts up to `shift`; −inf for δ = 0.
 
-    Its error is about 1e-15 times radius/shift. The density never rises with the radius, so the
-    longest shift is the worst.
+    The density never rises with the radius, so the longest shift is the worst. Digits are lost if
+    it is short relative to the radii of the steps.
     """
     steps, d = law.steps, law.dimension
     t = shift / law.scale
@@ -454,7 +454,7 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
     relative to the first ball. The second part is a cap of its ball. The first part is a cap, too,
     if α <= 0; otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere
     in d + 2 dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs
-    replace the caps. The error is a few 1e-16·b/t.
+    replace the caps. Digits are lost if t is short relative to b.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

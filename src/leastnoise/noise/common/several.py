@@ -8,7 +8,8 @@ private, so that no kind of noise imports it.
 Notation: k (`compositions`) is the number of releases, and q (`sampling_rate`) the probability of
 each row to be sampled. The gap of a law is ln(δ/δ₀), where δ is the proved bound for all k draws
 and δ₀ is the budget's δ. A law is private if its gap is at most 0. ε' and δ' are the budget of one
-release.
+release. A factor is a positive number that determines a law, such as the factor of its scale. The
+gap falls as the factor grows.
 """
 
 from __future__ import annotations
@@ -106,8 +107,9 @@ def by_share(
     """Fit a family to k releases, by its law for one release at ε' = ε/factor, δ' = share·δ₀/k.
 
     For each of `shares`, the factor is the smallest at which all releases are private. Returns the
-    law of the share with the least loss. Trying more shares would give slightly less noise. If the
-    budget has δ = 0, the result is the law for ε/k, since budgets add up.
+    law of the share with the least loss. Trying more shares would give slightly less noise. The
+    factor has the relative accuracy `relative`. If the budget has δ = 0, the result is the law for
+    ε/k, since budgets add up.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
@@ -211,14 +213,15 @@ def polish(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """A number x > 0 near the root of `gap`, with gap(x) <= 0.
+    """A factor near the root of `gap`, at which the gap is at most 0.
 
-    `gap` falls in x, which determines a law: x may be the factor of its scale. `coarse` is a
-    cheaper and less accurate gap. The search starts at `near`, the approximate root of `coarse`.
+    `gap` and `coarse` are functions of the factor; `coarse` is cheaper and less accurate. The
+    search starts at `near`, the approximate root of `coarse`.
 
-    Newton's steps in ln x use the slope of `coarse`, which is almost equal to the slope of `gap`.
-    They end where gap(x) <= 0 and the next step would be at most `relative`. After three steps the
-    slope is taken from `gap` itself. If the steps fail, `find_root` takes over.
+    Newton's steps in ln of the factor use the slope of `coarse`, which is almost equal to the slope
+    of `gap`. They end where the gap is at most 0 and the next step would be at most `relative`.
+    After three steps the slope is taken from `gap` itself. If the steps fail, `find_root` takes
+    over.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
@@ -242,7 +245,7 @@ def polish(
 def find_root(
     gap: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
 ) -> float:
-    """A factor with gap <= 0, at most about `relative` above the root of a decreasing gap.
+    """A factor at which `gap` is at most 0, at most about `relative` above the root of `gap`.
 
     The first bracket is [low, high]; it grows until it contains the root. The search takes secant
     steps in the logarithm x of the factor, inside the bracket. Usually ln δ is nearly linear in x.

@@ -76,7 +76,8 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
     """Atoms whose δ is at most the δ of `noise` at one shift, for every ε.
 
     The chosen shift has the largest area under δ(ε) among the shifts that `upper` evaluates first.
-    The bound holds for any shift and for any merging of outputs.
+    The bound holds for any shift and for any merging of outputs. `step` and `size` are as in
+    `upper`.
     """
     shifts = shifts_of(noise, shift)
     with precision(BITS):

@@ -241,7 +241,7 @@ def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
 def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Atoms whose δ is a lower bound on the noise's δ under `shift`, at every ε.
 
-    They are outputs merged by their loss.
+    They are outputs merged by their loss. `step` and `size` are as in `upper`.
     """
     law, scales = _in_scales(noise, shift)
     if law.is_classic:

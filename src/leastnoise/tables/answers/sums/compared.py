@@ -74,7 +74,8 @@ def compare_ways(
     """The plan's standard deviation of each statistic that adds up, beside other strategies'.
 
     Returns a `Compared` by the statistic's label. `cells` is the layout of the published numbers.
-    Standard deviations are in the statistic's units. `variances` has the plan's variances of
+    Standard deviations are in the statistic's units. All `releases` together have the `budget`.
+    `variances` has the plan's variances of
     measured numbers; shape (measured numbers, published tables).
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))

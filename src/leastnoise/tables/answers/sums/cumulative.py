@@ -149,7 +149,10 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, with the query's whole budget, as it adds up in a table."""
+        """Plain noise in the bins, as it adds up in a table; `share` isn't used.
+
+        It has the query's whole budget.
+        """
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 

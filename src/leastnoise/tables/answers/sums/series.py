@@ -146,7 +146,7 @@ class SeriesTotals(OnATree, OverTime):
     def plain(self, index: int, share: Budget) -> Baselines:
         """Fresh plain noise in each release, for comparison; in running totals, it adds up.
 
-        It has the query's whole share of the budget in each release.
+        It has the query's whole budget in each release; `share` isn't used.
         """
         growth = math.sqrt(self.periods.leaf + 1) if index else 1.0
         return Baselines.of((self.layouts[index],), self.budget, 1, summed=growth)
