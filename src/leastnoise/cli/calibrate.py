@@ -119,7 +119,7 @@ def _half_widths(candidate: Candidate) -> NDArray[np.float64] | None:
 
 
 def _spread(values: NDArray[np.float64]) -> str:
-    """Format the values with four digits: one number if all agree, else the range."""
+    """Format the values with four digits: one number if all agree in these digits, else a range."""
     low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 

@@ -92,7 +92,11 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
 
 
 def _read_rows(gradients: Any) -> NDArray[np.float64]:
-    """Copy gradients to an array of floats. Errors depend on types and shapes, not on values."""
+    """Copy gradients to an array of floats.
+
+    Raises InvalidArgument for items of a type that isn't a number. Errors depend on types and
+    shapes, not on values.
+    """
     array = array_of(gradients, name="gradients")
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)

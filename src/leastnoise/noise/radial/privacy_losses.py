@@ -266,7 +266,7 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 
 
 def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass.
+    """A loss beyond which finite losses have negligible mass, under a shift by `shift`.
 
     The bounds of `upper` and `lower` hold for any value of it.
     """

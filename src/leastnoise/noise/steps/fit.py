@@ -148,9 +148,8 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
     """The law on multiples of 1/`shift`, in sensitivities, with the core of least loss.
 
-    Its steps have `cells` lattice points and this `decay`.
-
-    The user may set another core (`question.fixed`).
+    Its steps have `cells` lattice points and this `decay`. The user may set another core
+    (`question.fixed`).
     """
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:

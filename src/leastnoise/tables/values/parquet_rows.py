@@ -54,7 +54,7 @@ def escape_pattern(path: Path) -> str:
 
 
 def is_utf8(path: Path) -> bool:
-    """True if the name of `path` is valid UTF-8, so that DuckDB can open it."""
+    """True if `path` is valid UTF-8 in all its parts, so that DuckDB can open it."""
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError:

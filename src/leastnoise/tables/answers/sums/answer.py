@@ -124,9 +124,9 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities of a table's coordinates.
+        """Alternative sensitivities of the sums in a table, or of the cells if noise is only there.
 
-        Each of them bounds how far one unit can shift these coordinates.
+        Each of them bounds how far one unit can shift these numbers.
         """
 
     @abstractmethod
@@ -204,10 +204,7 @@ class SumPart(NoisyPart):
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities of the table's coordinates.
-
-        Each of them bounds how far one unit can shift these coordinates.
-        """
+        """Alternative sensitivities of the sums in the table: see `Summed.moves`."""
         return self.answered.moves(self.index)
 
     @property
