@@ -4,8 +4,8 @@ Notation: P is a probability, X a coordinate of the claimed noise. A coordinate 
 c + X, with the unknown centre c.
 
 The distribution is computed in balls for families that provide P(X > t). For other families it is
-inverted from their quantiles, which are floats accurate to about 1e-10, and a user's distribution
-is called. In both cases 1e-9 is added on either side.
+inverted from their quantiles, which are floats with a relative error of about 1e-10. A user's
+distribution is called. In both of these cases 1e-9 is added on either side.
 
 A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread. The reason may be
 rounding to a grid or in floats, for instance. The spread of noise on whole numbers is at least 1.

@@ -88,7 +88,7 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 
 
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass.
+    """A loss beyond which finite losses have negligible mass, for shifts up to `shift`.
 
     The bounds of `upper` and `lower` hold for any value of it. Raises NotApplicable if this loss is
     too large for a lattice.
