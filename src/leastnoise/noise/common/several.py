@@ -84,8 +84,9 @@ def scale_alone(task: SeveralReleases) -> Noise:
 
     Without sampling, Gaussian noise needs √k times the scale for one release, and noise at δ = 0
     needs k times that scale. Samples at δ = 0 get the law for ε/k. Otherwise the scale is solved
-    from the proved bound on δ, and is up to about 1e-5 (relative) above the smallest scale. The
-    search starts near √k times the scale for one release; for samples, at that scale.
+    from the proved bound on δ. It is then at most about 1e-4 (relative) above the smallest scale,
+    and mostly less than 1e-5. The search starts near √k times the scale for one release; for
+    samples, at that scale.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
