@@ -31,7 +31,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     report = ln.verify_directory(tmp_path / "out")
     text = words.verified_release(report, tmp_path / "out")
     assert "Other files, not checked: more.csv." in text[2]
-    assert text[-2].startswith("Signature: not checked (--key FILE). Without")
+    assert text[-2].startswith("Signature: not checked. Check it by")
     assert not any("changed since" in item for item in text)
     assert text[-1].startswith("Nobody can check")
 

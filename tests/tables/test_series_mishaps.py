@@ -215,7 +215,7 @@ def test_a_join_by_another_column_is_another_plan(folder: Path) -> None:
         return release(folder, data=data, query=query)
 
     join_folders("place").run()
-    with pytest.raises(Refused, match="is of another plan"):
+    with pytest.raises(Refused, match="belongs to another plan"):
         join_folders("week").run()
 
 
@@ -276,7 +276,7 @@ def test_a_record_and_a_spec_must_agree_on_running_totals(folder: Path, *, total
 def test_two_folders_of_one_release_are_rejected(folder: Path) -> None:
     release(folder).run()
     shutil.copytree(folder / "weekly" / "1", folder / "weekly" / "01")
-    with pytest.raises(CertificateRejected, match="Two folders hold release"):
+    with pytest.raises(CertificateRejected, match="Two folders contain release"):
         verify_series(folder / "weekly")
 
 

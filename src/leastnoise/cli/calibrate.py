@@ -46,12 +46,12 @@ def command(
 ) -> None:
     """Find and prove the smallest scale of a noise.
 
-    The scale is never below the exact minimum, and at most 1e-9 (relative) above it for gaussian,
-    laplace, l2 and steps, 1e-5 for other noise. The error of designed noise (optimal,
-    discrete-staircase) exceeds the least possible by --gap at most: 0.5 % by default, 2 % for
-    epsilon > 5. The search ends earlier, with the best noise so far, after an amount of work that
-    takes about a minute and is the same on every machine. With --time-limit, the search ends after
-    the given number of seconds.
+    The scale is never below the exact minimum. It exceeds the minimum by a fraction of at most 1e-9
+    (gaussian, laplace, l2 and steps) or 1e-5 (other noise). The search for designed noise (optimal
+    or discrete-staircase) ends when the error is at most --gap above the least possible error:
+    0.5 % by default, 2 % for epsilon > 5. It ends earlier, with the best noise so far, after an
+    amount of work that takes about a minute and is the same on every machine. With --time-limit,
+    the search ends after the given number of seconds.
     """
     from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget
@@ -182,8 +182,8 @@ def profile(
 
 
 _FIT = (
-    "Scale all noise by one factor, so that all releases together meet --epsilon and --delta, and "
-    "write the plan's certificate to this file."
+    "Scale all noise by one factor, so that all releases together meet --epsilon and --delta. The "
+    "certificate of all releases together is written to this file."
 )
 
 

@@ -93,7 +93,7 @@ def require_bounds(bounds: Any, *, name: str) -> Any:
             value=None,
             expected="(low, high), publicly known",
             hint=(
-                "The bounds are not computed from the data, because the largest value belongs to "
+                "The bounds are not computed from the data, because the largest value would reveal "
                 "one person."
             ),
         )

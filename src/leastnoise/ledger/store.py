@@ -212,8 +212,9 @@ class Store:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise InvalidInput(
-                f"The ledger {self.path} has the format version {version}, but this leastnoise "
-                f"reads version {_VERSION}. Use the version of leastnoise that wrote the ledger."
+                f"The ledger {self.path} has the format version {version}, but the installed "
+                f"leastnoise reads version {_VERSION}. Use the version of leastnoise that wrote "
+                "the ledger."
             )
         self._compare_schema(connection)
 

@@ -190,7 +190,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     if atom >= question.budget.delta:
         raise Refused(
             f"Expected atom < delta = {float(question.budget.delta):.3g}, got atom = "
-            f"{float(atom):.3g}. The atom uses up that much of delta, and the steps of the noise "
+            f"{float(atom):.3g}. The atom takes this much of delta, and the steps of the noise "
             "need a part of delta, too. Give a smaller atom."
         )
     left = (question.budget.delta - atom) / (1 - atom)

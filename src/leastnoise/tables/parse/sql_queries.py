@@ -228,7 +228,7 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     """
     if node.expressions:
         text = language.quote(node)[:60]
-        raise ValueError(f"{text!r} counts two columns. Write a count for each column.")
+        raise ValueError(f"{text!r} counts several columns. Write a count for each column.")
     counted = node.this
     whole = isinstance(counted, exp.Literal) and not counted.is_string
     if (
@@ -244,8 +244,8 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     names = [_name(column, "count", known) for column in counted.expressions]
     if names != [unit]:
         raise ValueError(
-            f"count(distinct x) counts only the unit {unit!r}, as count_units does. In any other "
-            "column, one person may change the number of distinct values without limit."
+            f"count(distinct …) can only count the unit {unit!r}, as count_units does. In any "
+            "other column, one person may change the number of distinct values without limit."
         )
     return "count_units"
 
@@ -281,8 +281,8 @@ def _spell(kind: str, name: str, more: str = "") -> str:
     parsed = registry.parse(text)
     if [part.column for part in parsed.parts] != [name]:
         raise ValueError(
-            f"The column {name!r} can't be used in a statistic, because its name can't be read "
-            "there as it stands. Rename the column."
+            f"The column {name!r} can't be used in a statistic, because its name is misread there. "
+            "Rename the column."
         )
     return text
 

@@ -235,7 +235,7 @@ class SumPart(NoisyPart):
         return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
     def _noise_in_words(self, person: str) -> str:
-        tables = _words.list_names(self.group)
+        tables = _words.list_names(self.group, last="and")
         return (
             f", which is an equal share of the query's budget. The tables {tables} add up: totals "
             "that they share are equal"
@@ -249,8 +249,10 @@ class SumPart(NoisyPart):
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
         if self.answered.cells.largest:
             largest = _words.format_for_page(self.answered.largest_std)
-            sums = "in all tables that add up with this table"
-            text = f"{FOR_THE_LARGEST} The largest {sums} is {largest}."
+            text = (
+                f"{FOR_THE_LARGEST} In all tables that add up with this table, the largest is "
+                f"{largest}."
+            )
             yield Sentence(Topic.PAGE, text)
 
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
     "{subject} is {own:.4g}. With noise in the cells alone, the {short} would be {cells:.4g}. With "
-    "a share of the budget for each table, the {short} would be {apart:.4g}, but the tables "
-    "wouldn't add up."
+    "separate noise in each table, the {short} would be {apart:.4g}, but the tables wouldn't add "
+    "up."
 )
 _BOUND = " With any additive noise for this budget, the {short} is at least {bound:.4g}."
 
