@@ -154,7 +154,7 @@ def test_a_plan_says_that_errors_are_those_of_the_widest(tmp_path: Path) -> None
     )
     assert "This search takes 2 % of the budget (table x_bounds)." in text
     assert "count (widest bounds)" not in text
-    assert "Values of x are limited" not in text
+    assert "Values of x below" not in text
     frame = plan.to_polars()
     message = dict(zip(frame["statistic"], frame["bounds"], strict=True))
     assert message["sum_x"] == "widest"

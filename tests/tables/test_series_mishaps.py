@@ -134,7 +134,7 @@ def test_a_folder_in_the_way_of_a_drawn_release_is_refused(folder: Path) -> None
     release(folder).run()
     assert release_in_child(folder, killed("rename", after=False)) == KILLED
     shutil.copytree(folder / "weekly" / "1", folder / "weekly" / "2")
-    with pytest.raises(Refused, match="is in the way"):
+    with pytest.raises(Refused, match="has the name of the folder of release"):
         release(folder).run()
     shutil.rmtree(folder / "weekly" / "2")
     assert release(folder).run().release_number == 2
