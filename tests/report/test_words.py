@@ -20,7 +20,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     text = words.verified_release(report, tmp_path / "out")
     assert text[1].startswith("Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 3.334e-7 (better than pro")
     assert text[1].endswith("Protected: the presence or absence of any one who.")
-    assert text[2].startswith("Tables: by_plan (3 rows), bins (")
+    assert text[2].startswith("Tables: by_plan (3 rows) and bins (")
     limits = text[3 : text.index("No budget ledger was used for this release.")]
     assert limits == summary.describe_rows(report.plan)
     assert limits[0] == "In each of by_plan and bins, each who counts for at most 4 rows."
