@@ -193,7 +193,10 @@ def text(value: object, *, name: str, longest: int | None = None, hint: str = ""
 
 
 def one_of(value: object, allowed: Sequence[str], *, name: str) -> str:
-    """Return `value` if it is among `allowed`; otherwise raise, and suggest the nearest."""
+    """Return `value` if it is among `allowed`.
+
+    Otherwise raises InvalidArgument, which suggests the nearest text if `value` is a text.
+    """
     if isinstance(value, str) and value in allowed:
         return str(value)
     raise InvalidArgument(
@@ -329,7 +332,10 @@ def table(value: object, *, name: str) -> dict[str, Any]:
 
 
 def listener(value: Callable[[str], object] | None) -> Callable[[str], object] | None:
-    """Check a progress callback: a function of one text, or None."""
+    """Return `value`, a progress function of one text or None; raises InvalidArgument for others.
+
+    It isn't checked that the function takes a text.
+    """
     if value is None or callable(value):
         return value
     raise InvalidArgument(

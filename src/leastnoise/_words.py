@@ -179,13 +179,13 @@ def name_neighbours(relation: str, unit: str, *, by_row: bool) -> tuple[str, str
     """Phrases for a table and for its neighbour, whose probabilities of a result are compared.
 
     >>> name_neighbours("add-remove", "person", by_row=False)
-    ('with the rows of any one person', 'without')
+    ('with the rows of any one person', 'without them')
     >>> name_neighbours("replace-one", "stay", by_row=True)
     ('with any one stay', 'with other values in its place')
     """
     present = f"with any one {unit}" if by_row else f"with the rows of any one {unit}"
     if relation == "add-remove":
-        return present, "without"
+        return present, "without it" if by_row else "without them"
     return present, f"with other values in {'its' if by_row else 'their'} place"
 
 
@@ -193,17 +193,12 @@ def describe_limits(what: str, low: Fraction, high: Fraction) -> str:
     """A sentence for people that states a column's bounds.
 
     >>> describe_limits("income", Fraction(0), Fraction(150_000))
-    'Values of income are limited to 0–150,000.'
+    'Values of income below 0 count as 0, and values above 150,000 as 150,000.'
     >>> describe_limits("x", Fraction(-1), Fraction(1))
-    'Values of x are limited to the range −1 to 1.'
-    >>> describe_limits("x", Fraction(1, 10), Fraction(1_234_567_890))
-    'Values of x are limited to 0.1–1,234,567,890.'
+    'Values of x below −1 count as −1, and values above 1 as 1.'
     """
-    ends = [f"{float(end):,.15g}".replace("-", "−") for end in (low, high)]
-    return (
-        f"Values of {what} are limited to "
-        f"{('the range ' if low < 0 else '') + (' to ' if low < 0 else '–').join(ends)}."
-    )
+    least, most = (f"{float(end):,.15g}".replace("-", "−") for end in (low, high))
+    return f"Values of {what} below {least} count as {least}, and values above {most} as {most}."
 
 
 def count_noun(count: int, singular: str, plural: str | None = None) -> str:
@@ -226,13 +221,17 @@ def name_release(index: int, releases: int) -> str:
     return f"release {index:,} of {releases:,}"
 
 
-def list_names(names: Collection[str], *, most: int = 4) -> str:
+def list_names(names: Collection[str], *, most: int = 4, last: str = "") -> str:
     """Join names by commas; of more than `most` names, only the first and "…".
 
-    >>> list_names(["a", "b"]), list_names(list("abcdef"))
-    ('a, b', 'a, b, c, d, …')
+    A list of all names has the conjunction `last`, if it is given.
+
+    >>> list_names(["a", "b"]), list_names(list("abcdef")), list_names(["a", "b"], last="and")
+    ('a, b', 'a, b, c, d, …', 'a and b')
     """
     shown = list(names)
+    if last and len(shown) <= most:
+        return join_names(shown, last)
     return ", ".join([*shown[:most], *(["…"] if len(shown) > most else [])])
 
 

@@ -188,7 +188,7 @@ def test_a_part_of_a_loose_enclosure_is_rejected() -> None:
     middle = 0.5 * (lower + upper)
     for low, high in ((middle, upper), (lower, middle)):
         part = replace(certificate, delta=Interval(low, high))
-        with pytest.raises(CertificateRejected, match="narrower"):
+        with pytest.raises(CertificateRejected, match="doesn't contain"):
             part.verify()
     replace(certificate, delta=Interval(0.5 * lower, 2 * upper)).verify()
 

@@ -89,7 +89,7 @@ def test_names_that_spark_takes_for_others(session: Any, tmp_path: Path) -> None
         {"name": "q", "statistics": ["sum(x y)"], "group_by": {"a.year`s": [2024, 2025]}}
     ]
     expected = integers(raw, tmp_path)
-    with pytest.raises(SourceError, match="can't tell the columns 'Who' and 'who'"):
+    with pytest.raises(SourceError, match=r"columns 'Who' and 'who' of .* differ only in capitals"):
         integers(raw, tmp_path, engine="spark")
     pq.write_table(rows.drop(["Who"]), tmp_path / "rows.parquet")
     assert integers(raw, tmp_path, engine="spark") == expected

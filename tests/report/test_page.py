@@ -76,11 +76,9 @@ def test_it_says_what_was_released(build: Path) -> None:
     words = " ".join(reader.words).replace("\u2011", "-")
     assert "(1, 1e-6)-differential privacy" in words
     assert "In each of by_plan and bins, each who counts for at most 4 rows." in words
-    assert "Values of x are limited to 0–10." in words
-    assert (
-        "The guarantee assumes that these limits were chosen without looking at the rows." in words
-    )
-    assert "Rows without a value of x are left out of its mean." in words
+    assert "Values of x below 0 count as 0, and values above 10 as 10." in words
+    assert "assumes that these limits were chosen without looking at the rows." in words
+    assert "Rows where x is missing are left out of the mean of x." in words
     assert "Rows are left out if plan is missing or not one of its keys." in words
     assert "with probability 95\xa0%" in words
     for line in (build / "by_plan.csv").read_text().splitlines()[1:]:

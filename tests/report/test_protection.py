@@ -35,7 +35,7 @@ def test_no_more_is_promised_than_epsilon_gives(
 @pytest.mark.parametrize(
     ("neighbours", "other", "otherwise"),
     [
-        ("add-remove", "without", "without that row"),
+        ("add-remove", "without it", "without that row"),
         ("replace-one", "with other values in its place", "with other values of that row"),
     ],
 )

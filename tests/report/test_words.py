@@ -20,7 +20,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     text = words.verified_release(report, tmp_path / "out")
     assert text[1].startswith("Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 3.334e-7 (better than pro")
     assert text[1].endswith("Protected: the presence or absence of any one who.")
-    assert text[2].startswith("Tables: by_plan (3 rows), bins (")
+    assert text[2].startswith("Tables: by_plan (3 rows) and bins (")
     limits = text[3 : text.index("No budget ledger was used for this release.")]
     assert limits == summary.describe_rows(report.plan)
     assert limits[0] == "In each of by_plan and bins, each who counts for at most 4 rows."
@@ -31,7 +31,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     report = ln.verify_directory(tmp_path / "out")
     text = words.verified_release(report, tmp_path / "out")
     assert "Other files, not checked: more.csv." in text[2]
-    assert text[-2].startswith("Signature: not checked (--key FILE). Without")
+    assert text[-2].startswith("Signature: not checked. Check it by")
     assert not any("changed since" in item for item in text)
     assert text[-1].startswith("Nobody can check")
 

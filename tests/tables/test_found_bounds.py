@@ -115,9 +115,11 @@ def test_a_release_finds_them_and_verifies(tmp_path: Path, kind: str) -> None:
     assert verified.spec == released.plan.spec
     assert verified.plan.to_record() == released.plan.to_record()
     page = report(tmp_path / "out")
-    assert f"Values of x are limited to {low}–{high}." in page
+    assert f"Values of x below {low} count as {low}, and values above {high} as {high}." in page
     assert "These bounds of x were found between 0 and 1000, from quantile(x, 0.01)" in page
-    assert "All limits, except those that the release found itself, were chosen without" in page
+    assert (
+        "assumes that all limits, except those that the release found itself, were chosen" in page
+    )
 
 
 @pytest.mark.dense
@@ -150,9 +152,9 @@ def test_a_plan_says_that_errors_are_those_of_the_widest(tmp_path: Path) -> None
     assert (
         "The release first finds bounds of x between 0 and 1000, from quantile(x, 0.01) and" in text
     )
-    assert "That takes 2 % of the budget (table x_bounds)." in text
+    assert "This search takes 2 % of the budget (table x_bounds)." in text
     assert "count (widest bounds)" not in text
-    assert "Values of x are limited" not in text
+    assert "Values of x below" not in text
     frame = plan.to_polars()
     message = dict(zip(frame["statistic"], frame["bounds"], strict=True))
     assert message["sum_x"] == "widest"

@@ -384,7 +384,7 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
 
 def test_plans_and_pages_say_what_noise_there_is(tmp_path: Path) -> None:
     plan = plan_of(spec_of())
-    assert "on a tree with the levels county, state, nation. So the noise" in str(plan)
+    assert "correlated along the levels county, state and nation, so that" in str(plan)
     record = plan.to_record()["noisy_parts"][1]["levels"]
     assert record["unlike_rows"]
     assert sum(map(float, record["shares"].values())) == pytest.approx(1)

@@ -119,7 +119,7 @@ def test_a_given_share_goes_to_the_quantiles_of_all_columns(counts: list[str]) -
     ]
     assert [part.budget.epsilon for part in both.quantiles] == [2, 1]
     assert all(
-        "The query groups spends 60 % of its ε on its quantiles" in " ".join(part.in_words())
+        "The query groups spends 60 % of its ε on quantiles" in " ".join(part.in_words())
         for part in both.quantiles
     )
     assert both.certificate.budget == ln.Budget(epsilon=5, delta="1e-5")
@@ -325,7 +325,7 @@ def test_the_plan_names_both_errors() -> None:
     assert chosen.startswith("If keys are published without a count, chance decides which")
     (_, error) = quantiles.in_words()
     assert error.startswith("With probability 95 %, median_x is at most ")
-    assert quantiles.where == "each group that is published"
+    assert quantiles.where == "each published group"
     assert quantiles.layout.limits.startswith("counts for at most 2 rows in each quantile")
     record = both.to_record()
     assert [part["name"] for part in record["keys"] + record["quantiles"]] == ["groups"] * 2

@@ -183,9 +183,9 @@ def test_stores_that_do_not_fit_are_refused_before_a_row_is_read(folder: Path, c
 def test_a_changed_plan_is_refused(folder: Path, given: dict[str, Any]) -> None:
     release(folder).run()
     without_rows(folder)
-    with pytest.raises(Refused, match="is of another plan"):
+    with pytest.raises(Refused, match="belongs to another plan"):
         release(folder, **given).run()
-    with pytest.raises(Refused, match="is of another plan"):
+    with pytest.raises(Refused, match="belongs to another plan"):
         release(folder, **given).restart()
 
 

@@ -134,7 +134,7 @@ def test_a_folder_in_the_way_of_a_drawn_release_is_refused(folder: Path) -> None
     release(folder).run()
     assert release_in_child(folder, killed("rename", after=False)) == KILLED
     shutil.copytree(folder / "weekly" / "1", folder / "weekly" / "2")
-    with pytest.raises(Refused, match="is in the way"):
+    with pytest.raises(Refused, match="has the name of the folder of release"):
         release(folder).run()
     shutil.rmtree(folder / "weekly" / "2")
     assert release(folder).run().release_number == 2
@@ -215,7 +215,7 @@ def test_a_join_by_another_column_is_another_plan(folder: Path) -> None:
         return release(folder, data=data, query=query)
 
     join_folders("place").run()
-    with pytest.raises(Refused, match="is of another plan"):
+    with pytest.raises(Refused, match="belongs to another plan"):
         join_folders("week").run()
 
 
@@ -276,7 +276,7 @@ def test_a_record_and_a_spec_must_agree_on_running_totals(folder: Path, *, total
 def test_two_folders_of_one_release_are_rejected(folder: Path) -> None:
     release(folder).run()
     shutil.copytree(folder / "weekly" / "1", folder / "weekly" / "01")
-    with pytest.raises(CertificateRejected, match="Two folders hold release"):
+    with pytest.raises(CertificateRejected, match="Two folders contain release"):
         verify_series(folder / "weekly")
 
 

@@ -232,7 +232,7 @@ REPLACED = RowCounts(1, neighbours="replace-one")
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"noise": "laplace"}, "can't be the noise of the counts"),
+        ({"noise": "laplace"}, "must be of the family agreeing"),
         ({"moves": RowCounts(2)}, "sensitivity isn't the query's"),
         ({"moves": REPLACED}, "sensitivity isn't the query's"),
         ({"sampling_rate": "0.5"}, "about samples"),

@@ -317,8 +317,9 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
 def _root(convolution: Convolution, delta: float, *, near: float) -> float:
     """The ε >= 0 at which the convolution's δ is about `delta`; 0 if δ(0) is smaller.
 
-    The search goes outward from `near`, for which the tilt was chosen: far from it the computed δ
-    is rounding error. Raises NotApplicable if it finds no root.
+    The losses have exponential weights, which make δ accurate near the ε = `near`. Far from it the
+    computed δ is rounding error, so the search goes outward from there. Raises NotApplicable if it
+    finds no root.
     """
 
     def excess(epsilon: float) -> float:

@@ -18,7 +18,7 @@ def budget_of_rho(rho: Fraction, delta: Fraction) -> Budget:
     A draw of Gaussian noise of scale σᵢ for a sensitivity Δᵢ has ρᵢ = Δᵢ²/2σᵢ². Several draws
     compose to one Gaussian with Δ²/σ² = 2Σρᵢ, whose profile is known exactly (Balle & Wang 2018,
     Theorem 8). Raises InvalidArgument or NotApplicable for an ε above the largest that a budget may
-    have, and NotApplicable for a `delta` of 0.
+    have, NotApplicable for a `delta` of 0, and InvalidArgument for a `rho` of 0.
     """
     one_draw = Releases(noise=Gaussian(scale=1), shifts=ShiftBounds.of(L2(root_above(2 * rho))))
     least = Composition(parts=(one_draw,)).epsilon(delta=delta).upper

@@ -93,8 +93,8 @@ class Claim:
             The claim.
 
         Raises:
-            InvalidArgument: `mechanism` isn't a `Mechanism`, or its certificate holds for samples
-                only: an audit draws no samples.
+            InvalidArgument: `mechanism` isn't a `Mechanism`, or its certificate has a
+                `sampling_rate` below 1: an audit doesn't sample rows.
 
         """
         _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")

@@ -4,8 +4,8 @@ Notation: P is a probability, X a coordinate of the claimed noise. A coordinate 
 c + X, with the unknown centre c.
 
 The distribution is computed in balls for families that provide P(X > t). For other families it is
-inverted from their quantiles, which are floats accurate to about 1e-10, and a user's distribution
-is called. In both cases 1e-9 is added on either side.
+inverted from their quantiles, which are floats with a relative error of about 1e-10. A user's
+distribution is called. In both of these cases 1e-9 is added on either side.
 
 A draw may differ from a draw of the claimed noise by up to 2^-20 of the spread. The reason may be
 rounding to a grid or in floats, for instance. The spread of noise on whole numbers is at least 1.
@@ -290,10 +290,10 @@ def cut_points(
 ) -> list[float]:
     """Thresholds just above quantiles of the outputs, and just below values that many outputs have.
 
-    Each point is halfway from an output to the next distinct one, or at the distance `beside` from
-    it if that is nearer. So neither rounding nor a lattice decides on which side an output lies. A
-    value that many outputs have lies between two points. If its share is too large, the noise is
-    too small.
+    The quantiles are at these `probabilities`. Each point is halfway from an output to the next
+    distinct one, or at the distance `beside` from it if that is nearer. So neither rounding nor a
+    lattice decides on which side an output lies. A value that many outputs have lies between two
+    points. If its share is too large, the noise is too small.
     """
     known = np.sort(outputs[np.isfinite(outputs)])
     points: set[float] = set()

@@ -146,7 +146,8 @@ class _Run:
     def outputs(self, count: int) -> NDArray[np.float64]:
         """Read the first `count` lines as numbers.
 
-        The time limit starts here, because a run that prints a lot waits until its output is read.
+        Raises InvalidInput for too few lines, for malformed lines, and after the time limit. The
+        limit starts here, because a run that prints a lot waits until its output is read.
         """
         self._until = time.monotonic() + self._seconds
         parts: list[NDArray[np.float64]] = []

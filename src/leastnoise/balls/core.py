@@ -151,7 +151,8 @@ def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: i
 
     The aim is a relative width of about 2^-bits. The quadrature of Johansson (2018) splits until it
     meets an absolute goal, and wastes effort on a far tail if the goal is too low. So the goal
-    starts at 2^-bits, as if f were near 1 somewhere, and follows the size of the result. The result
+    starts at 2^-bits, as if f were near 1 somewhere. While the result is too wide, it is lowered to
+    2^-bits times the smaller of the result and the old goal, at most five times. The result
     encloses the integral for any goal.
     """
     goal, total = arb(2) ** -bits, arb.nan()

@@ -342,7 +342,7 @@ class Certificate:
         if not _is_reproduced(fresh, self.delta, self.budget.delta):
             raise CertificateRejected(
                 f"The certificate's delta_interval, [{self.delta.lower!r}, {self.delta.upper!r}], "
-                f"is narrower than the proved interval, [{fresh.lower!r}, {fresh.upper!r}]."
+                f"doesn't contain the proved interval, [{fresh.lower!r}, {fresh.upper!r}]."
             )
         _note_proof(self)
         return fresh
@@ -425,7 +425,7 @@ class Certificate:
         rate = number(fields["sampling_rate"], where="sampling_rate")
         if not LEAST_SAMPLING_RATE <= rate <= 1:
             raise CertificateRejected(
-                "The certificate's sampling_rate must be above 0 and at most 1."
+                "The certificate's sampling_rate must be at least 1e-30 and at most 1."
             )
         if fields["assumptions"] != list(assumptions_at(rate)):
             raise CertificateRejected(

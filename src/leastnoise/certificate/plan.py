@@ -361,7 +361,7 @@ class PlanCertificate:
         fields = exact_fields(record, known, where="plan certificate")
         check_header(fields, kind="plan-certificate")
         if fields["rule"] not in (RULE, COMPOSED):
-            raise CertificateRejected("Unknown composition rule.")
+            raise CertificateRejected("The certificate's composition rule is unknown.")
         draws = require_type(fields["draws"], list, where="draws")
         releases = require_type(fields.get(_RELEASES, 1), int, where=_RELEASES)
         if several and releases < 2:

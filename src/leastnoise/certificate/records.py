@@ -142,8 +142,8 @@ def check_header(fields: dict[str, Any], *, kind: str) -> None:
         )
     if type(fields["version"]) is not int or fields["version"] != VERSION:
         raise CertificateRejected(
-            f"The file has version {show_value(fields['version'])}, but this leastnoise reads "
-            f"version {VERSION}."
+            f"The file has the format version {show_value(fields['version'])}, but the installed "
+            f"leastnoise reads version {VERSION}."
         )
 
 
@@ -264,8 +264,8 @@ def read_noise(record: object, *, dimension: int) -> Noise:
     law = family(**values)
     if law.dimension != dimension:
         raise CertificateRejected(
-            f"The certificate's noise has {law.dimension} coordinates, but its dimension requires "
-            f"{dimension}."
+            f"The certificate's noise has {law.dimension} coordinates, but the certificate's "
+            f"dimension is {dimension}."
         )
     return law
 

@@ -202,7 +202,8 @@ def find_threshold(
 ) -> ThresholdCertificate:
     """The certificate with the smallest proved threshold, a multiple of the grid.
 
-    On a coarse grid, `chance_below` is the largest proved multiple of 2^−20. Raises NotApplicable
+    The arguments except `most` are fields of the certificate. On a coarse grid, its `chance_below`
+    is the largest proved multiple of 2^−20. Raises NotApplicable
     if the grid isn't known. Raises NotCertified if the search finds no proved threshold up to about
     twice `most`.
     """
@@ -338,10 +339,11 @@ class KeysCertificate(TableCertificate):
 
 
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
-    """An upper bound on the δ at `epsilon` of publishing keys, if units are added or removed.
+    """An upper bound on the δ at `epsilon` of publishing keys, if one unit is added or removed.
 
-    `chances` are the probabilities for 1, 2, … units, as multiples of 2^−52, the last of them 1. A
-    unit has at most `groups` keys, and losses are rounded up to multiples of 2^−`bits`.
+    A key of n units is published with probability chances[n − 1]/2^52. The last of the `chances` is
+    2^52, and holds for all larger n. A unit has at most `groups` keys. For several groups, losses
+    are rounded up to multiples of 2^−`bits`.
     """
     if groups == 1:
         return bound_basic(chances, 1, epsilon)

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from leastnoise.audit.claim import Claim, Draw, DrawPair
 
-_FUNCTION = (
-    "The mechanism: a Python function of an input and a count, which returns that many outputs."
-)
+_FUNCTION = "The mechanism: a Python function of an input and a count n, which returns n outputs."
 _PROGRAM = (
     "The mechanism is a command that prints one output per line; {value} stands for the input, "
     "{count} for the number of outputs."
@@ -52,7 +50,7 @@ def _detectors() -> tuple[str, ...]:
         None,
         "The function takes only an input, without a count, and returns one output.",
     ),
-    ("--timeout", SECONDS, "Time limit for a run of the command.", 600.0),
+    ("--timeout", SECONDS, "Time limit in seconds for one run of the command.", 600.0),
 )
 @options.budget
 @options.query

@@ -46,12 +46,12 @@ def command(
 ) -> None:
     """Find and prove the smallest scale of a noise.
 
-    The scale is never below the exact minimum, and at most 1e-9 (relative) above it for gaussian,
-    laplace, l2 and steps, 1e-5 for other noise. The error of designed noise (optimal,
-    discrete-staircase) exceeds the least possible by --gap at most: 0.5 % by default, 2 % for
-    epsilon > 5. The search ends earlier, with the best noise so far, after an amount of work that
-    takes about a minute and is the same on every machine. With --time-limit, the search ends after
-    the given number of seconds.
+    The scale is never below the exact minimum. It exceeds the minimum by a fraction of at most 1e-9
+    (gaussian, laplace, l2 and steps) or 1e-5 (other noise). The search for designed noise (optimal
+    or discrete-staircase) ends when the error is at most --gap above the least possible error:
+    0.5 % by default, 2 % for epsilon > 5. It ends earlier, with the best noise so far, after an
+    amount of work that takes about a minute and is the same on every machine. With --time-limit,
+    the search ends after the given number of seconds.
     """
     from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget
@@ -119,13 +119,16 @@ def _half_widths(candidate: Candidate) -> NDArray[np.float64] | None:
 
 
 def _spread(values: NDArray[np.float64]) -> str:
-    """Format the values with four digits: one number if all agree, else the range."""
+    """Format the values with four digits: one number if all agree in these digits, else a range."""
     low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 
 
 def _parameter(name: str, value: Any) -> tuple[str, str]:
-    """A parameter's name and value as text; only the length of a list, and the kind of a body."""
+    """A parameter's name and value as text.
+
+    Of a list only the length is shown. A set of shifts is named "body", with only its kind.
+    """
     if isinstance(value, dict):
         return "body", str(value.get("kind", name))
     if isinstance(value, list):
@@ -179,8 +182,8 @@ def profile(
 
 
 _FIT = (
-    "Scale all noise by one factor, so that all releases together meet --epsilon and --delta, and "
-    "write the plan's certificate to this file."
+    "Scale all noise by one factor, so that all releases together meet --epsilon and --delta. The "
+    "certificate of all releases together is written to this file."
 )
 
 

@@ -38,7 +38,7 @@ _PLOT = (
     "Prove a lower bound on the error of any noise, which takes up to a minute.",
 )
 @options.parameters_by_family
-@option(OUTPUT, "--verbose", None, "Show for each other noise family why it can't serve.")
+@option(OUTPUT, "--verbose", None, "Show why the other noise families can't serve.")
 @option(OUTPUT, "--plot", OptionType("FILE", files=True), _PLOT)
 @options.as_json
 def command(

@@ -64,7 +64,7 @@ def group() -> None:
     BUDGET,
     "--filter rule",
     among("sums", "zcdp"),
-    "Rule by which charges add up; if left out, the first charge chooses the rule.",
+    "Rule by which charges add up; if left out, the rule of the first charge.",
 )
 @options.as_json
 def init(
@@ -99,7 +99,7 @@ def init(
 @_file
 @options.as_json
 def show(*, file: Path, as_json: bool) -> None:
-    """Show every account: its budget, the spent part, and the rest."""
+    """Show the budget of every account, the spent part, and the rest."""
     from leastnoise.ledger.account import Books
     from leastnoise.ledger.ledger import Ledger
 
@@ -185,7 +185,7 @@ def check(*, file: Path, as_json: bool) -> None:
 @argument(
     "specs",
     OptionType("SPEC[=COUNT]...", files=True),
-    "Specs, each with its number of releases.",
+    "Specs. Write SPEC=COUNT for a spec that is released COUNT times.",
     MANY,
 )
 @options.budget
@@ -209,9 +209,9 @@ def register(
 ) -> None:
     """Charge several planned releases together, by tight composition.
 
-    The releases meet ε and δ together, by their composition rather than by the sum of their
-    budgets. Then write the plan's number into each spec, as plan in [privacy.ledger]. If you used
-    --fit, write the ε that it found, too.
+    All releases together meet ε and δ. Their composition is proved, so their budgets may have a
+    larger sum. Then write the plan's number into each spec, as plan in [privacy.ledger]. If you
+    used --fit, write the ε that it found, too.
     """
     from leastnoise.errors import InvalidArgument
     from leastnoise.guarantees.budget import Budget

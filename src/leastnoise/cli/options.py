@@ -216,11 +216,15 @@ _shapes = options_of(
         INTEGER,
         "K of gaussian-mixture, whose components are −K to K; if left out, the best K.",
     ),
-    ("--alpha", NUMBER, "Shape of generalized-gamma, at most dimension − 1; searched if left out."),
+    (
+        "--alpha",
+        NUMBER,
+        "Shape of generalized-gamma, at most dimension − 1; if left out, the best shape.",
+    ),
     ("--p", NUMBER, "Power of generalized-gamma; if left out, the best power."),
 )
 _GAP = (
-    "The search for designed noise ends when its error is at most this fraction above the least "
+    "The search for designed noise ends when the error is at most this fraction above the least "
     "error. If left out: 0.005, or 0.02 for epsilon > 5; compare --bound takes 0.0005 up to "
     "epsilon = 2."
 )

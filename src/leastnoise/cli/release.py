@@ -90,7 +90,7 @@ def command(
 ) -> None:
     """Publish a table's statistics, as a spec says.
 
-    The output folder appears whole or not at all, with plan, certificate and spec.
+    The output folder has the tables, plan, certificate and spec. It appears whole or not at all.
     """
     from leastnoise.tables.publish.release import Release
 
@@ -133,7 +133,7 @@ def describe_ledger(release: Release, planned: Plan) -> str:
     """
     rule = release.afford(planned)
     if rule is not None:
-        return f"The ledger would accept this release; its charges add up by the rule {rule}."
+        return f"The ledger would accept this release. It adds up charges by the rule {rule}."
     if (standing := release.standing()) is not None:
         return standing.in_words()
     return _NO_LEDGER if release.spec.privacy.ledger is None else ""
@@ -326,7 +326,7 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
 @option(OUTPUT, "--output", FILE, "The page's file; FOLDER-report.html if left out.")
 @option(OUTPUT, "--ledger", FILE, "Check this ledger, and state the rest of its budget.")
 def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
-    """Write a page about a release that anyone can read.
+    """Write a page that explains a release to any reader.
 
     The release is verified first. The page is one HTML file that loads nothing from elsewhere.
     """

@@ -17,7 +17,7 @@ _spec = argument("spec", FILE, "The spec of the series.")
 
 @click.group("series", cls=CommandGroup)
 def group() -> None:
-    """Series with running totals: show progress, or restart a series whose state file is lost."""
+    """Show the progress of a series, sum its releases, or restart its running totals."""
 
 
 @group.command(cls=Command)

@@ -153,7 +153,7 @@ _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows w
 def limits(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
     """Compare values of a limit: the noise, and the bias that the limit causes.
 
-    The comparison shows exact numbers of the sample, which are not private. No ledger is charged.
+    The comparison shows exact numbers of the sample, so don't publish it. No ledger is charged.
     """
     from leastnoise.tables.publish.try_limits import key_of, try_limits
 

@@ -79,7 +79,10 @@ def _split(weights: str) -> tuple[str, list[str]]:
 
 
 def _describe_sum(shares: Sequence[str]) -> list[str]:
-    """A list of one sentence about the sum of the weights; empty if that is 1, 10, … or 10⁹."""
+    """A list of one sentence about the sum of the weights.
+
+    The list is empty if the sum, as it would be shown, is 1, 10, … or 10⁹.
+    """
     from leastnoise.guarantees.exact import exact
 
     total = _words.number(sum(exact(share, name="--weights") for share in shares))

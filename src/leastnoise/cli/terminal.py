@@ -88,7 +88,10 @@ def print_table(
 
 
 def _cut(cell: str) -> str:
-    """Shorten a cell for the table, because the time to fit columns grows with its length."""
+    """Make a cell safe to show, and cut it after 2,000 characters.
+
+    Longer cells would take long to fit into columns.
+    """
     return _words.plain(cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}…")
 
 

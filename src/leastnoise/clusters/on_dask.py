@@ -104,7 +104,7 @@ def _hidden_folder(folder: Path) -> Iterator[Path]:
 
 
 def _publish(working: Path, folder: Path, *, count: int) -> None:
-    """Move the files of all blocks to `folder` at once.
+    """Move the files of all `count` blocks from the folder `working` to `folder` at once.
 
     Files are first moved to a folder that no worker knows, so that late workers can't add files.
     Raises SourceError if the folder can't be written.

@@ -177,8 +177,8 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
 def _law(opposite: _Half, forward: _Half, interval: Fraction) -> LossLaw:
     """The law from the chords through the dots: `forward` are of (P, Q), `opposite` of (Q, P).
 
-    The dots of (Q, P) give dots of (P, Q) at α < 1, since H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P)
-    (theory/accounting.md §1 E).
+    A dot with the index i is at α = e^(i·`interval`). The dots of (Q, P) give dots of (P, Q) at α <
+    1, since H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P) (theory/accounting.md §1 E).
     """
     dots: list[tuple[int, arb, arb]] = []
     for index, delta in zip(opposite.indices[:0:-1], opposite.deltas[:0:-1], strict=True):

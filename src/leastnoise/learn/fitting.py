@@ -161,9 +161,10 @@ def publish_moments(
 ) -> tuple[NoisyMoments, Spent]:
     """Charge the model's ledger, if it has one, and release the moments of `columns` (n, d).
 
-    Columns are clipped to [−1, 1]. The model has the parameters of `LinearRegression`. Raises
-    InvalidArgument for malformed parameters, Refused if no noise can serve or the charge doesn't
-    fit: then nothing was spent.
+    Columns are clipped to [−1, 1]. The model has the parameters of `LinearRegression`. With
+    `constant`, moments with a constant column of 1 are released, too. The ledger's entry has the
+    name `label`. Raises InvalidArgument for malformed parameters, Refused if no noise can serve or
+    the charge doesn't fit: then nothing was spent.
     """
     neighbours = check_choice(model.neighbours, "neighbours", NEIGHBOURS)
     counted = neighbours == "add-remove"

@@ -229,6 +229,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         """The two classes, and −1 and 1 for rows of the first and the second class.
 
         Raises ValueError unless there are exactly two classes, and all labels are among them.
+        Raises InvalidArgument if `classes` isn't None or two labels.
         """
         check_classification_targets(y)
         if self.classes is None:
@@ -263,7 +264,10 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         return classes, np.where(y == classes[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
-        """Check the model's parameters, and collect the public numbers of its training."""
+        """Check the model's parameters, and collect the public numbers of its training.
+
+        Raises InvalidArgument for a malformed parameter.
+        """
         neighbours = check_choice(self.neighbours, "neighbours", NEIGHBOURS)
         if neighbours == "add-remove":
             if self.n_rows is None:

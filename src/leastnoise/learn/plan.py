@@ -157,7 +157,7 @@ class TrainingPlan:
 
     @property
     def converged(self) -> bool:
-        """True if the predicted loss by too few rounds is at most the loss by noise, or 0.001."""
+        """True if the predicted loss by too few rounds is at most 0.001 or the loss by noise."""
         tolerance = 1e-3  # in the mean loss; a smaller effect isn't worth a warning
         return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 
@@ -176,14 +176,15 @@ class TrainingPlan:
 def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     """Plan a training: its updates, rounds and noise, from public numbers.
 
-    With Gaussian noise, "vectors" has the smaller predicted loss: its derivatives have R/√d <= 1
-    times the noise of "coordinates", so that it learns directions of smaller curvature. `converged`
-    of the plan is True if the rounds are predicted to suffice.
+    With Gaussian noise, σ of "vectors" is R/√d <= 1 times σ of "coordinates". So "vectors" can
+    learn directions of smaller curvature, if there are enough rounds. `converged` of the plan is
+    True if the rounds are predicted to suffice.
 
     Args:
         problem: The public numbers.
-        updates: "vectors", "coordinates", or "auto" for the updates with the least predicted loss;
-            with "auto" or Gaussian noise only "vectors" is tried.
+        updates: "vectors", "coordinates" or "auto". If the problem's noise is "auto" or
+            "gaussian", "auto" means "vectors"; otherwise the updates with the smaller predicted
+            loss, among those that the noise can serve.
 
     Returns:
         The plan.

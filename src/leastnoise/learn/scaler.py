@@ -77,7 +77,10 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def to_unit(
     values: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Clip finite values (n, d) at the bounds (d,), and scale them to [−1, 1] without overflow."""
+    """Clip finite values (n, d) at the bounds (d,), and scale them to [−1, 1].
+
+    Bounds that pass `check_bounds` can't cause an overflow.
+    """
     cut = np.clip(values, low, high)
     return np.clip((2 * cut - low - high) / (high - low), -1.0, 1.0)
 
@@ -90,7 +93,7 @@ def require_bounds(bounds: Any, *, name: str) -> Any:
             value=None,
             expected="(low, high), publicly known",
             hint=(
-                "The bounds are not computed from the data, because the largest value belongs to "
+                "The bounds are not computed from the data, because the largest value would reveal "
                 "one person."
             ),
         )

@@ -92,7 +92,11 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
 
 
 def _read_rows(gradients: Any) -> NDArray[np.float64]:
-    """Copy gradients to an array of floats. Errors depend on types and shapes, not on values."""
+    """Copy gradients to an array of floats.
+
+    Raises InvalidArgument for items of a type that isn't a number. Errors depend on types and
+    shapes, not on values.
+    """
     array = array_of(gradients, name="gradients")
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
@@ -355,7 +359,10 @@ class StepAccountant:
 
 
 def _between(low: int, high: int, spent: dict[int, float], delta: float) -> int:
-    """Interpolate ln δ linearly between two numbers of steps, to find where it meets `delta`."""
+    """A number of steps between `low` and `high` at which δ is about `delta`.
+
+    `spent` has the δ of some numbers of steps; ln δ is interpolated linearly.
+    """
     below, above = spent[low], spent.get(high, 0.0)
     if below <= 0 or above <= below:
         return (low + high) // 2

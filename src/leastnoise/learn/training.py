@@ -86,7 +86,8 @@ def coordinate_rounds(
     """Train coefficients, shape (d,), by proximal coordinate descent (Mangold et al. 2022).
 
     It is their Algorithm 1. A round updates the first coordinates of a permutation of `order` in
-    turn, and ends at the average of its iterates. `rows` is the public n, `penalty` is λ.
+    turn, and ends at the average of its iterates. `rows` is the public n, `penalty` is λ, and
+    `noisy` adds the noise of the `plan` to exact sums.
     """
     columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
@@ -116,7 +117,8 @@ def vector_rounds(
 ) -> Floats:
     """Train coefficients, shape (d,), by Nesterov's accelerated proximal descent with a ridge.
 
-    The ridge is the plan's. The result is the average over all rounds, with larger weights for
+    The ridge is the plan's. `rows` is the public n, `penalty` is λ, and `noisy` adds the noise of
+    the `plan` to exact sums. The result is the average over all rounds, with larger weights for
     later ones. The penalty shrinks the average, because an average of shrunk iterates is never 0.
     """
     columns = np.asfortranarray(whole)

@@ -207,7 +207,7 @@ class Account(Shown):
         for claim in claims_of(release):
             if claim.neighbours not in {None, neighbours}:
                 raise Refused(
-                    f"The certificate holds for {claim.neighbours} neighbours, but the account of "
+                    f"The certificate is for {claim.neighbours} neighbours, but the account of "
                     f"{self.dataset!r} is for {neighbours} neighbours. Nothing was charged or "
                     "drawn."
                 )
@@ -235,7 +235,8 @@ class Account(Shown):
             if value != wanted:
                 raise Refused(
                     f"The account of {self.dataset!r} has {name}={wanted!r}, but the release has "
-                    f"{name}={value!r}. Nothing was charged or drawn."
+                    f"{name}={value!r}. Nothing was charged or drawn. Change the spec, or charge "
+                    "another account."
                 )
 
 

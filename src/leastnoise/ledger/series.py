@@ -81,8 +81,8 @@ class LedgerSeries:
     def find(self) -> ChargedSeries | None:
         """The series as charged; None if it hasn't begun.
 
-        Raises Refused if the account has another unit or other neighbours. Also raises like
-        `Ledger.accounts`.
+        Raises Refused if the account has another unit or other neighbours, and LedgerRejected if
+        the series' certificate was edited. Also raises like `Ledger.accounts`.
         """
         entries = self._store.read()
         books = Books.of(entries)

@@ -99,12 +99,12 @@ class State:
         try:
             record = parse_object(text)
         except InvalidInput:
-            raise CertificateRejected("The file doesn't hold the state of a series.") from None
+            raise CertificateRejected("The file is not the state of a series.") from None
         fields = exact_fields(record, _FIELDS, where="state")
         kinds = (str, int, int, str, str, bool, dict)
         known = all(type(fields[name]) is kind for name, kind in zip(_FIELDS, kinds, strict=True))
         if not known or not 1 <= fields["first"] <= fields["position"] + 1:
-            raise CertificateRejected("The file doesn't hold the state of a series.")
+            raise CertificateRejected("The file is not the state of a series.")
         return cls(**fields)
 
 

@@ -212,8 +212,9 @@ class Store:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise InvalidInput(
-                f"The ledger {self.path} has the format version {version}, but this leastnoise "
-                f"reads version {_VERSION}. Use the version of leastnoise that wrote the ledger."
+                f"The ledger {self.path} has the format version {version}, but the installed "
+                f"leastnoise reads version {_VERSION}. Use the version of leastnoise that wrote "
+                "the ledger."
             )
         self._compare_schema(connection)
 
@@ -238,7 +239,8 @@ class Store:
 class Log:
     """A log that appends entries in a transaction.
 
-    There are `count` entries so far, and the last of them has the hash `last`.
+    There are `count` entries so far, and the last of them has the hash `last`. A series' state file
+    may be attached, which the transaction writes, too.
     """
 
     connection: sqlite3.Connection
@@ -248,8 +250,8 @@ class Log:
     def append(self, body: dict[str, Any], *, certificate: str | None = None) -> int:
         """Append an entry, read it back, and return its number.
 
-        Raises LedgerRejected if the file doesn't return the entry as written; then no entry of the
-        block is kept.
+        Raises LedgerRejected if the file doesn't return the entry as written. If this error leaves
+        the `with` block of `Store.appending`, no entry of the block is kept.
         """
         if certificate is not None:
             body = body | {"certificate": _digest(certificate)}

@@ -73,8 +73,8 @@ def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
 def half_width(certificate: Certificate, probability: float, coordinate: int = 0) -> float:
     """The half-width t of one coordinate's error: P(|error| <= t) >= probability.
 
-    The noise's part of t is accurate to about 1e-10; the largest rounding error is added. Raises
-    InvalidArgument unless 0 < probability < 1.
+    The noise's part of t is accurate to about 1e-10 (relative); the largest rounding error is
+    added. Raises InvalidArgument unless 0 < probability < 1.
     """
     factor, spread = _map_factors(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)

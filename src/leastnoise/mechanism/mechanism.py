@@ -187,8 +187,8 @@ class Mechanism:
         """The half-width of each coordinate's error: t_i with P(|error_i| <= t_i) >= probability.
 
         Each coordinate is considered by itself. The half-width of its noise is accurate to about
-        1e-10; the largest error of rounding to the grid is added. Noise on the integers is for
-        integer values: other values are rounded first, by up to 1/2, which is not counted.
+        1e-10 (relative); the largest error of rounding to the grid is added. Noise on the integers
+        is for integer values: other values are rounded first, by up to 1/2, which is not counted.
 
         Args:
             probability: Probability of the interval, between 0 and 1.

@@ -237,7 +237,10 @@ def round_sums(
 
 
 def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArray[np.int64]:
-    """Round the sums of one block: return n + round(f + x), where n are the integers of `part`."""
+    """Round the sums of one block: return n + round(f + x), where n are the integers of `part`.
+
+    `fit` is as in `round_sums`.
+    """
     y = np.add(block.estimates, part.fraction, out=block.estimates)
     nearest = np.rint(y)
     distance = np.subtract(y, nearest, out=y)  # exact: below 2^52 both are multiples of ulp(ŷ)

@@ -124,7 +124,7 @@ def _exact_float_fraction(
 
 
 def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
-    """Split the values numerators·2^(−shift) by integer shifts; all intermediates fit an int64."""
+    """Split v/g = numerators·2^(−shift) by shifting bits; all arrays on the way fit an int64."""
     if shift <= 0:
         whole = _shift_up(numerators, -shift)
         rest = np.zeros_like(whole)

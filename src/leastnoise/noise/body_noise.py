@@ -131,7 +131,7 @@ class VectorNoise(Noise):
             raise NotApplicable(
                 family=self.name,
                 why=(
-                    "no formula for the mean absolute error is known for this body. Use the loss "
+                    "no formula for the mean absolute error is known for this shape. Use the loss "
                     "mse."
                 ),
             )

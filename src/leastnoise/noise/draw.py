@@ -92,9 +92,9 @@ def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> floa
     """The t with P(|X_i| <= t) = probability, i = coordinate: a quantile of the absolute value.
 
     For a law on a lattice, t is the least value with P(|X_i| <= t) >= probability. It is accurate
-    to about 1e-10. `coordinate` matters only for `VectorNoise`; the coordinates of other noise all
-    have one law. Raises InvalidArgument unless 0 < probability < 1. Raises NotRegistered if the
-    family knows no quantiles, and NotApplicable if it knows none for this law.
+    to about 1e-10 (relative). `coordinate` matters only for `VectorNoise`; the coordinates of other
+    noise all have one law. Raises InvalidArgument unless 0 < probability < 1. Raises NotRegistered
+    if the family knows no quantiles, and NotApplicable if it knows none for this law.
 
     >>> from leastnoise.noise.classic.law import Gaussian
     >>> round(find_quantile(Gaussian(scale=1), 0.95), 6)

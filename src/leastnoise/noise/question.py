@@ -242,4 +242,6 @@ class Question:
 
 
 Search = Callable[[Question], Noise]
-"""A function that returns the law of one family, in floats, on the private side up to rounding."""
+"""A function that finds the law of one family in floats, which are rounded to the private side.
+
+Rounding errors may still make the law slightly less private than the budget: a proof decides."""

@@ -81,6 +81,7 @@ class Bisection:
         """Double `guess` until the condition holds, then bisect; return two points as `close` does.
 
         None if the doubled guess exceeds `most` first; the given `guess` isn't compared with it.
+        `until` and `aim` are as in `close`.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)

@@ -80,9 +80,10 @@ def narrow(
 def half_powers(
     lower: float, upper: float, *, nodes: int, ends: tuple[bool, bool]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for integrands with half powers, such as √x, at the `ends` that are True.
+    """Nodes and weights on [lower, upper] for integrands with half powers, such as √x, at its ends.
 
-    Gauss–Legendre after a map of [0, 1] onto itself that is quadratic at these ends.
+    `ends` has True for an end with half powers. The rule is Gauss–Legendre after a map of [0, 1]
+    onto itself that is quadratic at these ends.
     """
     v, weight = _unit_rule(nodes)
     if ends == (True, True):

@@ -53,7 +53,7 @@ def check_section(folder: Path) -> str:
     texts = {name: (folder / name).read_text(encoding="utf-8") for name in _EMBEDDED}
     data = json.dumps(texts).replace("<", "\\u003c")
     return (
-        '<section class="check"><h2>Check the proof</h2><p>This page holds the certificate and the '
+        '<section class="check"><h2>Check the proof</h2><p>This page has the certificate and the '
         f"plan of the release. {_LIMITS} The checking program is part of this page. The page "
         "check.html in the documentation of leastnoise has the same program without a "
         'release.</p><p><button type="button" id="check-button">Check the '

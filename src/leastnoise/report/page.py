@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Privacy, Spec
 
 _STAYS = (
-    "The guarantee holds whatever else is known or published later, and for everything that is "
+    "The guarantee holds whatever else a reader knows or learns later, and for everything that is "
     "computed from the tables."
 )
 _NO_PROMISES = (
-    "The guarantee doesn't hide facts about many people, such as a habit that is common.",
+    "The guarantee doesn't hide facts about many people, such as a common habit.",
     "Releases add up: another release from the same rows costs more of the same budget.",
     "The guarantee says nothing about the collection of the rows, or about other copies of them.",
 )
@@ -86,16 +86,16 @@ def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: s
     best = _percent(most_right(budget.epsilon, delta))
     if privacy.neighbours == "replace-one":
         before = (
-            f"Suppose a reader finds two sets of values equally likely for any one {protected}."
+            f"Suppose two versions of the data of any one {protected} seem equally likely to a "
+            "reader."
         )
         if not delta.upper:
             return (
-                f"{before} After this release, the reader is at most {best} sure of either set "
-                "of values."
+                f"{before} After this release, the reader is at most {best} sure of either version."
             )
         return (
-            f"{before} With this release, a guess between the two sets is right in at most {best} "
-            "of cases."
+            f"{before} With this release, a guess between the two versions is right in at most "
+            f"{best} of cases."
         )
     who = f"that any one {protected} is in the data"
     if not delta.upper:
@@ -179,7 +179,7 @@ def _promise(budget: Budget, spec: Spec) -> str:
         )
     weak = " With an ε this large, the promise is weak." if budget.epsilon > 4 else ""
     return (
-        f"The factor above limits how much any one {person} can change the probability of these "
+        f"The bound above limits how much any one {person} can change the probability of these "
         f"tables. Nothing else is promised.{weak}"
     )
 
@@ -205,10 +205,13 @@ def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -
         "error of Laplace noise",
         "error of Gaussian noise",
     )
+    small = ""
+    if any(part.layout.unlisted and not part.layout.accurate for part in parts):
+        small = "For groups that nobody listed, it uses the noise that publishes smaller groups. "
     return (
         "<p>leastnoise uses the noise with the smallest error among the kinds that it can prove. "
-        "The last columns state how many times as large the error of plain noise is, for the same "
-        "budget and limits.</p>" + wide_table("errors", "", heads, rows)
+        f"{small}The last columns state how many times as large the error of plain noise is, for "
+        "the same budget and limits.</p>" + wide_table("errors", "", heads, rows)
     )
 
 

@@ -91,7 +91,7 @@ def wide_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[str
 
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
-_CHECKED = "Their keys, columns and stated errors follow from the spec and its noise."
+_CHECKED = "Keys, columns and stated errors agree with the spec and the certificate."
 _FOUND = " Bounds that the release found itself follow from the published tables."
 _SAME = "Each file has the checksum (SHA-256) that release.json states."
 _UNCHECKED = (
@@ -140,8 +140,8 @@ def promise(budget: Budget, delta: Interval) -> str:
 def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
     """Sentences about the checks of a release, its rows, and facts that nobody can check."""
     privacy, budget = release.spec.privacy, release.certificate.budget
-    tables = ", ".join(
-        f"{name} ({_words.count_noun(rows, 'row')})" for name, rows in release.rows.items()
+    tables = _words.join_names(
+        [f"{name} ({_words.count_noun(rows, 'row')})" for name, rows in release.rows.items()]
     )
     protected = _words.describe_protection(privacy.neighbours, release.spec.protected)
     checked = " ".join([_CHECKED, *sentences_on(release.plan, Topic.CHECKED)])
@@ -151,7 +151,7 @@ def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
         *_of_series(release),
         f"{promise(budget, release.delta)} {protected}",
         *summary.rho_sentences(release.plan),
-        f"Tables: {tables}. {checked} {_SAME}{_other_files(release)}",
+        f"Table{'s' * (len(release.rows) > 1)}: {tables}. {checked} {_SAME}{_other_files(release)}",
         *summary.describe_rows(release.plan),
         of_ledger(release),
         _of_signature(release),
@@ -209,8 +209,8 @@ def of_ledger(release: VerifiedRelease) -> str:
         return "No budget ledger was used for this release."
     if release.account is None:
         return (
-            f"Ledger: not checked. The release is entry {release.entry} of a ledger; check the "
-            "entry with --ledger FILE."
+            f"Ledger: not checked. The release is charged in entry {release.entry} of a ledger. "
+            "Check the entry with --ledger FILE."
         )
     return (
         f"Ledger: entry {release.entry} of the account {release.account.dataset!r} is "
@@ -228,10 +228,10 @@ def _entry(release: VerifiedRelease) -> str:
 def _of_signature(release: VerifiedRelease) -> str:
     if release.signed:
         return "Signature: by the owner of this key. No file was changed since."
-    state = "none" if release.signed is False else "not checked (--key FILE)"
+    if release.signed is None:
+        return "Signature: not checked. Check it by the owner's public key, with --key FILE."
     return (
-        f"Signature: {state}. Without a signature, someone with access to the folder could change "
-        "a "
+        "Signature: none. Without a signature, someone with access to the folder could change a "
         "table and its SHA-256 together. The command leastnoise release --sign KEY signs a "
         "release."
     )

@@ -130,8 +130,9 @@ class Candidate:
 
     Attributes:
         mechanism: The mechanism, with its certificate.
-        construction: How the noise is fitted to the sensitivity: "ball" without a map, else the
-            name of the geometry, such as "ellipse".
+        construction: How the noise is fitted to the sensitivity: "ball" if the drawn noise is
+            added as it is. If a geometry maps it first, the name of the geometry, such as
+            "ellipse".
         search_seconds: Time of the search.
         proof_seconds: Time of the proof.
         note: Where the search stopped, if it stopped early; otherwise None.

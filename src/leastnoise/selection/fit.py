@@ -1,4 +1,8 @@
-"""Calibrate one family for a question, in every construction that it can serve."""
+"""Calibrate one family for a question, in every construction that it can serve.
+
+A construction adds the drawn noise as it is, in a ball, or maps it linearly first: see
+`constructions`.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,10 @@ def fit_family(
 ) -> list[Candidate]:
     """Calibrate and prove `family` in each construction that it can serve; return them best first.
 
-    Of several balls without a map only the smallest in the family's norm is tried. Candidates are
-    dropped if `usable` rejects their noise. For noise in the shape of a body only the best
-    candidate is returned. `effort` limits the search for the law of a designed family. Raises
-    Refused, with the last reason, if the family serves no construction.
+    Of several balls only the smallest in the family's norm is tried. Candidates are dropped if
+    `usable` rejects their noise. For noise in the shape of a body only the best candidate is
+    returned. `effort` limits the search for the law of a designed family. Raises Refused, with the
+    last reason, if the family serves no construction.
     """
     candidates: list[Candidate] = []
     reasons: list[Refused] = []
@@ -53,9 +57,9 @@ def _drop_dominated(
 ) -> list[Construction]:
     """Drop constructions that can't be best for this family.
 
-    Only the smallest ball in the family's norm remains. A map whose noise has another dimension
-    than the query (noise in cells) remains only if the family can't serve the vector in a ball. For
-    noise in the shape of a body, the result is `_list_shapes`.
+    Only the smallest ball in the family's norm remains. A linear map of noise with another
+    dimension than the query (noise in cells) remains only if the family can't serve the vector in a
+    ball. For noise in the shape of a body, the result is `_list_shapes`.
     """
     if issubclass(family, VectorNoise):
         return _list_shapes(family, question, constructions)
@@ -81,7 +85,7 @@ def _drop_dominated(
 def _list_shapes(
     family: type[VectorNoise], question: Question, constructions: Sequence[Construction]
 ) -> list[Construction]:
-    """Return a construction without a map for each different body that the sensitivities imply.
+    """Return a construction without linear map for each different body of the sensitivities.
 
     Raises NotApplicable unless the family has a body for at least one of the sensitivities.
     """

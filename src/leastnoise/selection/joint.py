@@ -60,8 +60,9 @@ def calibrate_jointly(
 ) -> JointNoise:
     """Scale several mechanisms by one factor, so that all releases together meet one budget.
 
-    The factor is the smallest, to about 1e-4 for δ > 0, and exactly for δ = 0. Parameters other
-    than the scale stay the same, even if another shape would be better for the new budget.
+    The factor is the smallest: exactly for δ = 0, and to about 1e-4 (relative) for δ > 0.
+    Parameters other than the scale stay the same, even if another shape would be better for the new
+    budget.
 
     Args:
         releases: Pairs of a mechanism and its number of releases.

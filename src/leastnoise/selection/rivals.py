@@ -275,10 +275,11 @@ def _why_behind_alike(  # noqa: PLR0917 (as `_why_behind`, and a construction)
 ) -> str | None:
     """The reason not to expect a loss below `least` from `family` in this construction, or None.
 
-    It follows from the candidates in the same `construction`. Suppose that a unit moves whole
-    numbers by 1. Then noise on whole numbers has a variance that is smaller by about 1/12, since
-    other noise also hides all shorter shifts. For a slow spherical family, the smaller loss of
-    `gaussian` and `l2` decides.
+    Only candidates with the geometry of `construction` count. A slow spherical family is given up
+    if `least` is far below the smaller loss of `gaussian` and `l2`. For small δ, `optimal` is given
+    up if `least` is far below the loss of `truncated-staircase`. Suppose that a unit moves a whole
+    number by 1. Then noise on the line is given up if there is noise on whole numbers. Its variance
+    is smaller by about 1/12, since it needn't hide shorter shifts.
     """
     alike = [
         candidate

@@ -139,7 +139,7 @@ class WorkloadNoise:
         if not stated or shape != (certificate.dimension, cells):
             raise CertificateRejected(
                 "The certificate doesn't fit the strategy: it is for other sums, or for another "
-                "change of the sums by one unit."
+                "sensitivity of the sums."
             )
 
     def __repr__(self) -> str:
@@ -290,10 +290,10 @@ def workload(
     if best is None:
         raise reasons[-1]
     if not 0 < best.rms < 1e100:
-        value = _words.number(best.rms)
+        value, change = _words.number(best.rms), "larger" if best.rms else "smaller"
         raise Refused(
-            f"The best noise has a root mean square of {value}, which is out of range. Use "
-            "another epsilon."
+            f"The best noise has a root mean square of {value}, which is out of range. Use a "
+            f"{change} epsilon."
         )
     return replace(
         best,

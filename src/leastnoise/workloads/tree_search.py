@@ -251,8 +251,7 @@ class Trees:
         noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):
             raise CertificateRejected(
-                "The certificate's noise can't be the noise of the counts of the query "
-                f"{self.label!r}."
+                f"The query {self.label!r}: the certificate's noise must be of the family agreeing."
             )
         fits = (
             *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),

@@ -100,7 +100,7 @@ def test_one_parameter_may_be_fixed() -> None:
 def test_impossible_requests_are_refused_with_the_reason() -> None:
     budget = Budget(epsilon="1", delta="1e-3")
     hollow = {"alpha": Fraction("2.5"), "p": Fraction(2)}
-    with pytest.raises(InvalidArgument, match="which shift is worst"):
+    with pytest.raises(InvalidArgument, match="the worst shift for privacy"):
         generalized_gamma_search(Question(budget=budget, dimension=3, fixed=hollow))
     wide = {"alpha": Fraction(50_000), "p": Fraction(2)}
     with pytest.raises(InvalidArgument, match="2000"):

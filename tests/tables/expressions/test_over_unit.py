@@ -73,7 +73,7 @@ _REFUSED = {
     "sum(a) over (partition by who order by d)": "sum takes no order",
     "min(a, by = d) over who": "min takes no order",
     "last_value(a) over (partition by who order by d)": '"last" with "order by" looks no further',
-    "first(a, by = d) over (partition by who order by d)": "first has two orders",
+    "first(a, by = d) over (partition by who order by d)": 'first has both "by" and "order by"',
     "first_value(a) over (partition by who order by d, a desc)": "one direction",
     "first_value(a) over (partition by who order by d nulls first)": 'without "nulls first"',
     "sum(a) over (partition by who rows between 1 preceding and current row)": "Leave out the "

@@ -270,10 +270,10 @@ def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
     spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
     ((shape,),) = lay_out_query(parse_query(spec, spec.query[0]))
     assert shape.missing == (
-        "Rows without a value of gaps are left out of its mean and count.",
+        "Rows where gaps is missing are left out of the mean and count of gaps.",
         "A missing value of b counts as 0.",
         PROMISED,
-        "Rows without a value of name are left out of its count.",
+        "Rows where name is missing are left out of the count of name.",
         "Rows are left out if k is missing or not one of its keys.",
     )
 

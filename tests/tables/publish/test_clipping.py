@@ -72,7 +72,7 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
     assert abs(row["count_over_limits"] - OVER) < 20
     assert abs(row["count_outside_x"] - OUTSIDE) < 40
     page = report(out)
-    assert "The query q_clipping publishes noisy counts of the persons, rows and values" in page
+    assert "The query q_clipping publishes noisy counts of the persons or values beyond" in page
     assert "isn't known" not in page
     for sentence in (
         "count_over_limits counts each who with more than 2 rows",

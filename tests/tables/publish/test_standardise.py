@@ -119,7 +119,7 @@ def test_wrong_arguments(build: Path, changes: dict[str, Any], match: str) -> No
     [
         ({"clamp": True}, "clamped"),
         ({"round_to": 5}, "rounded"),
-        ({"min_count": 5}, "lists its groups"),
+        ({"min_count": 5}, "lists all groups"),
     ],
 )
 def test_releases_that_do_not_determine_the_rates(

@@ -307,7 +307,7 @@ def test_pandas_reads_the_numbers_of_a_released_workbook(run: Any) -> None:
     assert cover
     assert texts[0] == "Incomes"
     assert "Protected: the presence or absence of any one person." in texts
-    assert "Values of Income are limited to 0–15,000." in texts
+    assert "Values of Income below 0 count as 0, and values above 15,000 as 15,000." in texts
     labels = [cell.value for cell in openpyxl.load_workbook(path)["by_region"][4]]
     assert labels[:3] == [
         "Region of residence",

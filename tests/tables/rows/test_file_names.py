@@ -58,7 +58,7 @@ def answers_of_one_row(folder: Path, kind: str) -> list[int]:
 
 def test_a_column_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
     write(ROWS, tmp_path / "rows" / "%FF=1" / "part.parquet")
-    with pytest.raises(SourceError, match="isn't UTF-8 in the part before the ="):
+    with pytest.raises(SourceError, match="the part before the = isn't UTF-8"):
         answers(tmp_path, "rows")
 
 

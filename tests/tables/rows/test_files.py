@@ -75,7 +75,7 @@ def test_a_partitioned_folder_has_a_column_by_the_names_of_its_folders(
     write(ROWS.drop(columns="year"), tmp_path / f"parts/year=__HIVE_DEFAULT_PARTITION__/r.{kind}")
     assert answers(tmp_path, "parts", types)[0] == whole[0]  # of no year
     write(ROWS.drop(columns="year"), tmp_path / f"parts/month=1/rows.{kind}")
-    with pytest.raises(SourceError, match="name different columns"):
+    with pytest.raises(SourceError, match="Use the same columns in the names"):
         answers(tmp_path, "parts", types)
 
 
@@ -87,7 +87,7 @@ def test_a_key_that_is_a_column_too_is_refused(tmp_path: Path) -> None:
 
 WHOLE = ROWS.assign(x=ROWS.x.round().astype(int))
 DIFFERENT = {
-    "a type, which would be that of the first file": (WHOLE, "holds"),
+    "a type, which would be that of the first file": (WHOLE, "has the type"),
     "a column less": (ROWS.drop(columns="x"), "has no column 'x'"),
     "a column more": (ROWS.assign(secret=1), "has no column 'secret'"),
     "another case": (ROWS.rename(columns={"x": "X"}), "has no column"),

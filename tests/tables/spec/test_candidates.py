@@ -56,7 +56,7 @@ def test_logarithms_are_rounded_to_six_digits() -> None:
         ({"from": 0, "to": 3, "step": 0}, "> 0"),
         ({"from": 0, "to": 10**9, "step": 1}, f"at most {MOST_CANDIDATES:,}"),
         ({"from": 0, "to": 3, "number": 1}, "2"),
-        ({"from": 0, "to": 3, "number": 5, "scale": "log"}, "value of from above 0"),
+        ({"from": 0, "to": 3, "number": 5, "scale": "log"}, "let from be above 0"),
         ({"from": 1, "to": 2, "number": 99_999, "scale": "log"}, "must still differ"),
         ({"from": 0, "to": 3, "by": 1}, "Unknown key"),
         ({"to": 3, "step": 1}, "Missing"),

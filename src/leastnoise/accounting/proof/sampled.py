@@ -172,7 +172,8 @@ def sample_lower(
     """Atoms whose δ is nowhere above the δ of the subsampled pair.
 
     `base` bounds (P, Q) from below, so it bounds (Q, P) too. Its atoms are split and merged onto
-    points that lie at most about half a step below the points of `sample_upper`.
+    points that lie at most about half a step below the points of `sample_upper`. These follow from
+    `ends` and `step`: see `_points`.
     """
     origin, size = _points(ends, step, removed=removed)
     p, q, infinity = _lower_atoms(base, sampling_rate, removed=removed)

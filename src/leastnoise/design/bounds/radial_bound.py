@@ -236,8 +236,8 @@ class RadialWitness:
         for row in self.prices:
             if len(row) != len(levels) or min(row) < 0 or sum(row) > self.ceiling:
                 raise CertificateRejected(
-                    "The lower bound isn't proved: in its proof, a row of prices is too long or "
-                    "too short, negative, or too large in sum."
+                    "The lower bound isn't proved: in its proof, a row of prices has the wrong "
+                    "length, a negative price, or too large a sum."
                 )
         if any(self.prices[-1]):
             raise CertificateRejected(

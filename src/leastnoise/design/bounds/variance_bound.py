@@ -264,8 +264,9 @@ def _price(
 ) -> int:
     """The price Σ_i m_i over all cells i, in integers, of the vectors from `_whole_vectors`.
 
-    M = Σ_j u_j u_jᵀ and m_i = Σ_k |M_ik|, so M ⪯ diag(m). All pairs of two cells with parents k and
-    l have the same M_ik. A cell's own vector has `extra` more at that cell.
+    `sums`, `background` and `extra` are the three lists that it returns. M = Σ_j u_j u_jᵀ and m_i =
+    Σ_k |M_ik|, so M ⪯ diag(m). All pairs of two cells with parents k and l have the same M_ik. A
+    cell's own vector has `extra` more at that cell.
     """
     n, of_sums = (
         tree.below,

@@ -110,6 +110,8 @@ def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
 def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
     """The integer weights of X rounded to the nearest lattice point, where X has the law `steps`.
 
+    The lattice has `cells` points in a unit of X. The weights have enough digits for this `delta`.
+
     Rounding to the lattice commutes with lattice shifts, so for these the law has the guarantee of
     X, up to the rounding of weights.
     """
@@ -148,7 +150,7 @@ def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int)
 def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
-    """Insert periods of one sensitivity into a law, between centre and end.
+    """Insert periods of one sensitivity, which is `cells` steps, into a law between centre and end.
 
     Between centre and end, the best law falls by exactly e^ε per sensitivity. Inserting t =
     `periods` such periods, and scaling everything beyond by e^−εt, scales each shift's exposure by
@@ -177,8 +179,9 @@ def _divide_up(mass: int, factor: int) -> int:
 def _seam(masses: tuple[int, ...], *, cells: int, calm: int, fall: float) -> int:
     """The start of the two sensitivities over which a law falls most evenly.
 
-    From each point of the first, ln of the mass should fall by `fall` within one sensitivity. The
-    first ends before `calm`, unless `calm` is shorter than a sensitivity.
+    A sensitivity is `cells` steps. From each point of the first, ln of the mass should fall by
+    `fall` within one sensitivity. The first ends before `calm`, unless `calm` is shorter than a
+    sensitivity.
     """
     padded = masses + (0,) * (2 * cells + 1 - len(masses))
     logs = np.array([math.log(max(mass, 1)) for mass in padded])

@@ -108,7 +108,10 @@ class OneSided(ConvexSet):
 
     @abstractmethod
     def pieces(self) -> VolumeSplit:
-        """The split of the volume by P and Q, at the current precision."""
+        """The division of the volume of R^D among the shapes s = 0 … D: see `VolumeSplit`.
+
+        The weights are balls, computed at the current precision.
+        """
 
     @property
     def degree(self) -> int:

@@ -139,7 +139,7 @@ def laplace_difference(
 
 
 def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
-    """The logarithm of δ(ε) of truncated Laplace noise, to about 2e-15.
+    """The logarithm of δ(ε) of truncated Laplace noise, in floats.
 
     `shift_ratio` is the shift t in scales. It is given in addition to `excess` = t − ε, since
     computing one from the other may lose digits. From t = 2·radius on, δ is 1: no output is
@@ -201,7 +201,7 @@ class _FloatForm:
 
 
 def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
-    """The logarithm of δ(ε) of flipped Huber noise, to about 1e-13.
+    """The logarithm of δ(ε) of flipped Huber noise, in floats.
 
     In units of scale·γ, the corner u is `corner`, and the shift t is `shift_ratio`.
     """

@@ -237,7 +237,7 @@ class CutStaircase:
         return whole, self._edge_at(gamma, whole, position)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
-        """The m of `_radius`, and its R to about 1e-9, which is enough to choose γ.
+        """The m of `_radius`, and its R with an error of about 1e-9, enough to choose γ.
 
         If a polynomial fits ln δ between the two positions of `_period`, its root gives R.
         """

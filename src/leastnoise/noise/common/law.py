@@ -161,7 +161,7 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
             name="decay",
             value=str(value)[:40],
             expected=f"1e-3 <= decay <= 1e6, and not so small in {dimension:,} dimensions",
-            hint="With any other decay, the error is the same as with the exponential law.",
+            hint="With a smaller decay, the error is about the same as without steps.",
         )
     return decay
 

@@ -161,7 +161,7 @@ LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
-    """The logarithm of δ(ε) of Gaussian noise, to about 1e-14; −∞ for δ = 0.
+    """The logarithm of δ(ε) of Gaussian noise, in floats; −∞ if it underflows.
 
     `shift_ratio` is μ = Δ/σ, the shift in standard deviations. The textbook difference Φ(−t) −
     e^ε Φ(−t−μ), with t = ε/μ − μ/2, loses all digits for small μ. It equals the integral of
@@ -232,7 +232,7 @@ _SPHERICAL_LAPLACE_CUT = 140.0  # twice the exponent at which an integrand is dr
 
 
 def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
-    """Return ln δ(ε) of the l2 mechanism to about 1e-13, dimension >= 2; −inf for excess <= 0.
+    """Return ln δ(ε) of the l2 mechanism in floats, for dimension >= 2; −inf for excess <= 0.
 
     The largest loss is the shift in scales, Δ/σ, and `excess` is Δ/σ − ε. Near the pure guarantee
     (excess = 0) all digits of δ are in this difference. The loss is L = (Δ/σ) cos θ. δ is the
@@ -372,8 +372,8 @@ def bessel_ratio(twice_order: int, z: float) -> float:
 def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> float:
     """Return ln δ(ε) of a spherical step density under shifts up to `shift`; −inf for δ = 0.
 
-    Its error is about 1e-15 times radius/shift. The density never rises with the radius, so the
-    longest shift is the worst.
+    The density never rises with the radius, so the longest shift is the worst. Digits are lost if
+    it is short relative to the radii of the steps.
     """
     steps, d = law.steps, law.dimension
     t = shift / law.scale
@@ -454,7 +454,7 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
     relative to the first ball. The second part is a cap of its ball. The first part is a cap, too,
     if α <= 0; otherwise it is the ball minus a cap. A cap of a ball follows from a cap of a sphere
     in d + 2 dimensions. If α > 0 and the volumes of the balls differ by a factor below e, slabs
-    replace the caps. The error is a few 1e-16·b/t.
+    replace the caps. Digits are lost if t is short relative to b.
     """
     t = shift
     with np.errstate(all="ignore"):  # NaNs of spheres that don't meet are replaced below

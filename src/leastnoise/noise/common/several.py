@@ -8,7 +8,8 @@ private, so that no kind of noise imports it.
 Notation: k (`compositions`) is the number of releases, and q (`sampling_rate`) the probability of
 each row to be sampled. The gap of a law is ln(δ/δ₀), where δ is the proved bound for all k draws
 and δ₀ is the budget's δ. A law is private if its gap is at most 0. ε' and δ' are the budget of one
-release.
+release. A factor is a positive number that determines a law, such as the factor of its scale. The
+gap falls as the factor grows.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def scale_alone(task: SeveralReleases) -> Noise:
 
     Without sampling, Gaussian noise needs √k times the scale for one release, and noise at δ = 0
     needs k times that scale. Samples at δ = 0 get the law for ε/k. Otherwise the scale is solved
-    from the proved bound on δ, and is up to about 1e-5 (relative) above the smallest scale. The
-    search starts near √k times the scale for one release; for samples, at that scale.
+    from the proved bound on δ. It is then at most about 1e-4 (relative) above the smallest scale,
+    and mostly less than 1e-5. The search starts near √k times the scale for one release; for
+    samples, at that scale.
     """
     question, compositions = task.question, task.question.compositions
     sampled = question.sampling_rate != 1
@@ -106,8 +108,9 @@ def by_share(
     """Fit a family to k releases, by its law for one release at ε' = ε/factor, δ' = share·δ₀/k.
 
     For each of `shares`, the factor is the smallest at which all releases are private. Returns the
-    law of the share with the least loss. Trying more shares would give slightly less noise. If the
-    budget has δ = 0, the result is the law for ε/k, since budgets add up.
+    law of the share with the least loss. Trying more shares would give slightly less noise. The
+    factor has the relative accuracy `relative`. If the budget has δ = 0, the result is the law for
+    ε/k, since budgets add up.
     """
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
@@ -211,14 +214,15 @@ def polish(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """A factor with gap <= 0 near the root of `gap`.
+    """A factor near the root of `gap`, at which the gap is at most 0.
 
-    `gap` and `coarse` are functions of the factor; `coarse` is the gap on a coarse lattice. The
-    search starts at `near`, the root of `coarse`.
+    `gap` and `coarse` are functions of the factor; `coarse` is cheaper and less accurate. The
+    search starts at `near`, the approximate root of `coarse`.
 
-    Newton's steps use the slope of `coarse`, which is cheap and almost equal to the slope of `gap`.
-    They end at a private factor from which the next step would be shorter than `relative`. After
-    three steps the slope is taken from `gap` itself. If the steps fail, `find_root` takes over.
+    Newton's steps in ln of the factor use the slope of `coarse`, which is almost equal to the slope
+    of `gap`. They end where the gap is at most 0 and the next step would be at most `relative`.
+    After three steps the slope is taken from `gap` itself. If the steps fail, `find_root` takes
+    over.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
@@ -242,7 +246,7 @@ def polish(
 def find_root(
     gap: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
 ) -> float:
-    """A factor with gap <= 0, at most about `relative` above the root of a decreasing gap.
+    """A factor at which `gap` is at most 0, at most about `relative` above the root of `gap`.
 
     The first bracket is [low, high]; it grows until it contains the root. The search takes secant
     steps in the logarithm x of the factor, inside the bracket. Usually ln δ is nearly linear in x.

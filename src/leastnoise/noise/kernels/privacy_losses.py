@@ -76,7 +76,8 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
     """Atoms whose δ is at most the δ of `noise` at one shift, for every ε.
 
     The chosen shift has the largest area under δ(ε) among the shifts that `upper` evaluates first.
-    The bound holds for any shift and for any merging of outputs.
+    The bound holds for any shift and for any merging of outputs. `step` and `size` are as in
+    `upper`.
     """
     shifts = shifts_of(noise, shift)
     with precision(BITS):
@@ -87,7 +88,7 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
 
 
 def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass.
+    """A loss beyond which finite losses have negligible mass, for shifts up to `shift`.
 
     The bounds of `upper` and `lower` hold for any value of it. Raises NotApplicable if this loss is
     too large for a lattice.

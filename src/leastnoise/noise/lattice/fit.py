@@ -212,10 +212,10 @@ class _Divergence:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _LatticePoint:
-    """A point of the interior-point method.
+    """A point of the interior-point method; it needn't meet the constraints before the optimum.
 
-    `masses` are the p_i, and `largest` is the bound z >= D_k for all k. `slack` are s_k > 0 in D_k
-    + s_k = z, `multipliers` are λ_k > 0 for D_k <= z, and `level` is the multiplier ν of Σp = 1.
+    `masses` are the p_i, `largest` is z, and `slack` are the s_k > 0; at the optimum D_k + s_k = z.
+    `multipliers` are the λ_k > 0 of these constraints, and `level` is the multiplier ν of Σp = 1.
     """
 
     program: Program

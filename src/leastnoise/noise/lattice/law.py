@@ -176,7 +176,7 @@ class Cactus(LatticeStepNoise):
 class DiscreteStaircase(LatticeNoise):
     """Discrete staircase noise X = scale·K/cells, where P(K = k) ∝ masses[|k|].
 
-    It protects against whole shifts only, so the query must always be a whole number (`Integer`).
+    It hides only shifts by whole numbers, so the query must always be a whole number (`Integer`).
     With scale = cells the noise is a whole number, too. For shifts of at most 1 the best masses
     fall by the factor e^−ε at each step and end in one smaller mass. For longer shifts they solve a
     linear program.

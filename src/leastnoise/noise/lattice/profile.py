@@ -15,7 +15,7 @@ def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:
 
     At a shift j it is the sum of (p_k − e^ε p_(k−j))₊ over all k, where p_k is the probability of
     the lattice point k. The difference is computed from the logarithm of the ratio. So its error is
-    about 1e-16 of the probabilities, even if the two terms nearly agree.
+    tiny relative to p_k, even if the two terms nearly agree.
     """
     logs = lattice.log_probabilities()
     logs = np.concatenate([logs[:0:-1], logs])

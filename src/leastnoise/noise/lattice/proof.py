@@ -45,7 +45,11 @@ def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fracti
 
 
 def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the largest δ(ε) over whole shifts up to `shift`, for `DiscreteStaircase`."""
+    """Enclose the largest δ(ε) over shifts by whole numbers up to `shift`, for `DiscreteStaircase`.
+
+    A shift by 1 is cells/scale lattice steps. If that isn't a whole number, its δ(ε) is 1. For ε <
+    0 and `shift` < 1 the result is only an upper bound, 1.
+    """
     stride = noise.cells / noise.scale  # lattice points in a shift of 1
     most = math.floor(shift)
     if most == 0:

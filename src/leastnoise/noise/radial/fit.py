@@ -121,7 +121,7 @@ class _RadialProblem:
         return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
-        """Approximate `log_shift` to about 1e-9.
+        """Approximate `log_shift`, with an error of about 1e-9.
 
         Secants start with the last slope; if they fail, a search with a bracket takes over.
         """
@@ -152,7 +152,8 @@ class _RadialProblem:
     def _log_delta(self, law: GeneralizedGamma, log_shift: float, function: _LogDelta) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 if the shift is above e^100 scales.
 
-        Raises Refused if the shift is below e^-500 scales, as when nearly all mass is at 0.
+        `function` computes it: `log_delta` or `quick_log_delta`. Raises Refused if the shift is
+        below e^-500 scales, as when nearly all mass is at 0.
         """
         if log_shift > _FARTHEST:
             return 0.0
@@ -276,8 +277,8 @@ def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its smallest scale for several releases.
 
     Let k be the number of releases. The smallest scale is the root of a proved bound on δ, from the
-    moment generating function of the loss. It is searched in ln(1/σ − ε/k), to about 2e-10, since σ
-    = k/ε is private even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of
+    moment generating function of the loss. The search is in ln(1/σ − ε/k), since σ = k/ε is private
+    even at δ = 0. If the bound takes too many nodes of a quadrature, lattices of
     the losses give another bound. Samples and δ = 0 are left to `scale_alone`.
     """
     if task.question.sampling_rate != 1 or not task.question.budget.delta:

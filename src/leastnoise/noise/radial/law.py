@@ -56,8 +56,8 @@ def _checked_alpha(alpha: Exact, *, name: str, record: GeneralizedGamma) -> Frac
             name=name,
             value=str(alpha)[:40],
             expected=f"alpha <= dimension - 1 = {largest}",
-            hint="With a larger alpha the density is 0 at the centre, and which shift is worst "
-            "for privacy isn't known.",
+            hint="With a larger alpha the density is 0 at the centre, and the worst shift for "
+            "privacy isn't known.",
         )
     if number < LEAST_MASS_POWER - 1:
         raise InvalidArgument(name=name, value=str(alpha)[:40], expected="alpha >= -1 + 1e-6")

@@ -241,7 +241,7 @@ def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
 def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Atoms whose δ is a lower bound on the noise's δ under `shift`, at every ε.
 
-    They are outputs merged by their loss.
+    They are outputs merged by their loss. `step` and `size` are as in `upper`.
     """
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
@@ -266,7 +266,7 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
 
 
 def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
-    """A loss beyond which finite losses have negligible mass.
+    """A loss beyond which finite losses have negligible mass, under a shift by `shift`.
 
     The bounds of `upper` and `lower` hold for any value of it.
     """

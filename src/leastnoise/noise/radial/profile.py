@@ -183,7 +183,7 @@ class Law:
         return x
 
     def angle(self, y: _Array) -> tuple[_Array, _Array]:
-        """Return θ* in (0, π) and the radius r₂ at θ*, for the radii r = e^y."""
+        """Return θ* and the radius r₂ at θ*, for radii r = e^y in the `pieces`."""
         r, x = np.exp(y), self.solve(y, self.epsilon)
         rho = np.exp(y + x)
         away = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), rho - r)
@@ -308,9 +308,9 @@ class Law:
         return _log_dot(self._beyond(y), weight)
 
     def rule(self, log_f: _LogOf, start: float, end: float) -> tuple[_Array, _Array]:
-        """Return nodes y = ln r and weights for an integral over one of the `pieces` of radii.
+        """Return nodes y = ln r and weights for an integral over the radii from `start` to `end`.
 
-        `log_f` is the logarithm of the integrand in y.
+        The range is one of the `pieces`. `log_f` is the logarithm of the integrand in y.
         """
         k = (self.alpha + 1) / self.p
         mode = math.log(k) / self.p

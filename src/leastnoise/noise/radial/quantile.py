@@ -39,7 +39,7 @@ _TERMS = 1_000
 def quick_log_delta(
     *, dimension: int, alpha: float, kappa: float, p: float, shift: float, epsilon: float
 ) -> float:
-    """Return ln δ(ε) to about 1e-10, faster than `log_delta`.
+    """Return ln δ(ε) with an absolute error of about 1e-10, faster than `log_delta`.
 
     δ(ε) is the difference of two tails. Calls `log_delta` if the difference is less accurate, for
     one or too many dimensions, and for ε = 0.

@@ -148,7 +148,8 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
 def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
     """The law on multiples of 1/`shift`, in sensitivities, with the core of least loss.
 
-    The user may set another core (`question.fixed`).
+    Its steps have `cells` lattice points and this `decay`. The user may set another core
+    (`question.fixed`).
     """
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in question.fixed:
@@ -189,7 +190,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     if atom >= question.budget.delta:
         raise Refused(
             f"Expected atom < delta = {float(question.budget.delta):.3g}, got atom = "
-            f"{float(atom):.3g}. The atom uses up that much of delta, and the steps of the noise "
+            f"{float(atom):.3g}. The atom takes this much of delta, and the steps of the noise "
             "need a part of delta, too. Give a smaller atom."
         )
     left = (question.budget.delta - atom) / (1 - atom)

@@ -69,7 +69,7 @@ def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
 
 
 def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
-    """The logarithm of δ(ε) under shifts up to `shift`, to about 1e-14; −inf if δ is exactly 0."""
+    """The logarithm of δ(ε) under shifts up to `shift`, in floats; −inf if δ is exactly 0."""
     s, gamma, m = shift / law.scale, law.gamma, law.mean_step
     n, phi = _split(s)
     p, chi = _split(s - gamma)

@@ -150,9 +150,10 @@ def share(noise: Geometric, grid: Fraction, count: int) -> Share:
 
 
 def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
-    """A sampler of one of `count` shares: a sum of logarithmic variables with random signs.
+    """A sampler of one of `count` shares of noise with this `decay`, in lattice steps.
 
-    The number of variables is Poisson, and each sign is fair.
+    A share is a sum of logarithmic variables with random signs. The number of variables is Poisson,
+    and each sign is fair.
     """
 
     def draw() -> LazyReal:

@@ -124,7 +124,10 @@ def _weights(rates: Sequence[float], size: int) -> list[Floats]:
 
 
 def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
-    """Compute A_l, C_l and κ of all nodes, for cells with noise of this `rate`."""
+    """Compute A_l, the transforms of C_l, and κ, for each level and kind of node.
+
+    `rate` is the rate of the cells, which normalises their law. Cells have no C_l and no κ.
+    """
     size, cell = len(weights[-1]), weights[-1] * math.tanh(rate / 2)
     subtrees, siblings, acceptance = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
     for kinds, weight in zip(reversed(shape.kinds[:-1]), reversed(weights[:-1]), strict=True):

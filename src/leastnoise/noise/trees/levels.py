@@ -89,12 +89,12 @@ class LevelLaw:
 
     @cached_property
     def variance(self) -> float:
-        """The variance of Z, to about 1e-9."""
+        """The variance of Z, computed from `probabilities`; 0 for a very small scale."""
         return moment_of(self.probabilities, 2)
 
     @cached_property
     def mean_abs(self) -> float:
-        """The mean E|Z|, to about 1e-9."""
+        """The mean E|Z|, computed from `probabilities`; 0 for a very small scale."""
         return moment_of(self.probabilities, 1)
 
     def half_width(self, coverage: float = 0.95) -> int:

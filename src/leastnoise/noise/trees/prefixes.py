@@ -238,7 +238,8 @@ def sum_laws(law: Floats, most: int) -> list[Floats]:
 def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
     """The spectra of H_0, …, H_8 for each k = 0, …, b − 1, from the `law` of each child's sum.
 
-    k children have the weight 1 − level, and the other b − 1 − k have the weight −level.
+    k children have the weight 1 − level, and the other b − 1 − k have the weight −level. `points`
+    are the integers t modulo the window.
     """
     sums = sum_laws(law, b - 1)
     return [
@@ -436,6 +437,8 @@ def _characteristic(noise: Agreeing, numbers: int) -> Floats:
 
 def _above_counted(parts: Floats, beside: Floats, weight: Floats, turn: int) -> Floats:
     """The spectra of m of a node for each o below its number c of cells.
+
+    u is 2π·`turn` divided by the window of the nodes' sums.
 
     `parts` are the spectra of a child's m by o', and `beside` are the spectra of H by k. The last o
     cells have the law of the first o, so m for c − o cells is e^(iut) times the conjugate of m for

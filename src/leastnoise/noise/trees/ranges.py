@@ -178,8 +178,9 @@ class _Nodes:
     def _spectrum(self, level: int, first: int, last: int, *, turn: int) -> Floats:
         """The spectrum of m of a node whose cells `first` … `last` − 1 are in the range.
 
-        Cells are counted within the node, and `level` is its level. The weight is symmetric, so the
-        transform before it and the inverse transform after it may change places.
+        Cells are counted within the node, and `level` is its level. `turn` is as in
+        `characteristic`. The weight is symmetric, so the transform before it and the inverse
+        transform after it may change places.
         """
         children = np.fft.rfft(self._below(level, first, last, turn=turn))
         return np.fft.irfft(children * self.weights[level], self.size)

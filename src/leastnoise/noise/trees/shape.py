@@ -139,7 +139,10 @@ def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]
 
 
 def _order_children(order: Wholes, counts: Wholes, kinds: Wholes) -> Wholes:
-    """Indices of the children of the nodes in `order`, with each node's children sorted by kind."""
+    """Indices of the children of the nodes in `order`, with each node's children sorted by kind.
+
+    `counts` has the number of children of each node, and `kinds` the kind of each child.
+    """
     starts, counts_in_order = np.cumsum(counts) - counts, counts[order]
     parents = np.repeat(np.arange(len(order)), counts_in_order)
     inside = np.arange(len(parents)) - np.repeat(

@@ -61,10 +61,11 @@ def variance_of_sum(
 
 
 def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -> int:
-    """An integer h with P(|S| <= h) >= coverage, the smallest up to an allowance for rounding.
+    """An integer h with P(|S| <= h) >= coverage, which is nearly the smallest.
 
-    Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to be decided.
-    Raises NotApplicable if the law has more than 2^11 numbers, unless S is the sum of one node.
+    A probability of 1e-6 is allowed for sums beyond the window and for rounding; if S is the sum of
+    one node, less. Raises InvalidArgument unless 0 < coverage < 1, and if it is too close to 1 to
+    be decided. Raises NotApplicable if the window N is above 2^11, unless S is the sum of one node.
     """
     last = _last(fixed)
     if all(fixed[:last]):

@@ -48,7 +48,7 @@ def total_beyond(noise: Agreeing, t: Fraction) -> arb:
 def _tails(noise: Agreeing) -> tuple[tuple[arb, ...], arb]:
     """Lower bounds on P(Z >= t) for t = 0, 1, …, and the missing mass ℓ_0 = 1 − ΣB_0.
 
-    The bounds are the sums of B_0(u) over u >= t.
+    The bounds are the sums of B_0(u) over u >= t. Raises NotApplicable like `total_beyond`.
     """
     if not noise.even:
         raise NotApplicable(family=noise.name, why="the nodes of a level of its tree are not alike")

@@ -64,7 +64,10 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
         answer = by_label[labels[0]]
         if len(labels) > 1 and not (answer.shares_draws and {*labels} <= {*answer.labels}):
             name = JOIN.join(labels)
-            raise CertificateRejected(f"The queries {name!r} don't all share one draw of noise.")
+            raise CertificateRejected(
+                f"In the certificate, the queries {name!r} share one draw of noise, but in the "
+                "spec they don't."
+            )
         yield answer.read(labels, claims, reading)
 
 

@@ -202,7 +202,7 @@ class NoisyPart(TablePart):
 
     @property
     def all_errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, as in `errors`."""
+        """The same as `errors`: a noisy part has no other errors."""
         return self.errors
 
     def check_range(self) -> None:
@@ -282,7 +282,8 @@ class NoisyPart(TablePart):
     def _title(self, person: str) -> str:
         """The title of the listing: the part's numbers, its share of the budget, and its noise."""
         layout, budget = self.layout, self.budget
-        what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
+        labels = [asked.label for asked in layout.statistics]
+        what = _words.join_names(labels) if layout.part else ""
         return (
             f"{self.name}: {what}{what and '; '}{self._numbers_in_words()}, "
             f"for ε = {_words.round_up(budget.epsilon)}, δ = {_words.round_up(budget.delta)}"
@@ -307,7 +308,7 @@ class NoisyPart(TablePart):
         words = (
             (
                 f". The noise of {self.label} is planned together with the noise of "
-                f"{_words.list_names(others)}"
+                f"{_words.list_names(others, last='and')}"
             )
             if others
             else ""

@@ -141,8 +141,8 @@ def _difference(node: Parsed, read: Read) -> Expression:
     if unit == "day" and "timestamp" not in {start.type, end.type}:
         return subtract_days(end, start)
     raise ValueError(
-        f"date_diff('{unit[:40]}', …) counts completed units in some databases, and changes of "
-        f"the calendar or the clock in others. Write date_sub('{unit[:40]}', start, end) for "
+        f"date_diff('{unit[:40]}', …) counts completed units in some databases, and boundaries "
+        f"of the calendar or the clock in others. Write date_sub('{unit[:40]}', start, end) for "
         "completed units, or subtract parts, such as year(end) - year(start)."
     )
 

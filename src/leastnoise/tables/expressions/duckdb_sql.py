@@ -182,7 +182,10 @@ def _float(node: Call, first: str, second: str) -> str:
 
 
 def _step(_: Call, value: str, *steps: str) -> str:
-    """SQL of a step function of `value`, as nested CASEs that bisect its thresholds."""
+    """SQL of a step function of `value`, as nested CASEs that bisect its thresholds.
+
+    `steps` are the function's values and thresholds in turn, with a value first and last.
+    """
     if len(steps) == 1:
         return steps[0]
     middle = len(steps) // 4 * 2 + 1

@@ -121,7 +121,7 @@ def _polynomial(value: Expression, coefficients: list[float]) -> Expression:
 
 
 def _round(value: Expression) -> Expression:
-    """The nearest float of 40 bits, by Veltkamp's splitting."""
+    """The value rounded to 40 significant bits, by Veltkamp's splitting."""
     scaled = _float("*", value, _number(2.0 ** (53 - KEPT_BITS) + 1))
     return _float("+", scaled, _float("-", value, scaled))
 

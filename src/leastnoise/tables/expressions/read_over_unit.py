@@ -69,7 +69,7 @@ def read_window(node: Parsed, read: Read) -> Expression:
     value, by = _arguments(function, word, read)
     order, backwards = _order(node, word, read)
     if by and order:
-        raise ValueError(f'{word} has two orders. Leave out either "by" or "order by".')
+        raise ValueError(f'{word} has both "by" and "order by". Leave out one of them.')
     order = by or order
     if order and word not in _ORDERED:
         raise ValueError(

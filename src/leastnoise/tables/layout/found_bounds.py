@@ -106,7 +106,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
         if finds.found is None:
             yield (
                 f"The release first finds {_name_bounds(finds)} of {called} between {ends}, from "
-                f"{read}. That takes {budget} (table {query}). Errors that depend on these "
+                f"{read}. This search takes {budget} (table {query}). Errors that depend on these "
                 "bounds are shown for the widest bounds, and are smaller for narrower bounds."
             )
         else:

@@ -148,7 +148,11 @@ def describe(spec: Spec) -> Iterator[str]:
 
 
 def to_record(spec: Spec) -> dict[str, Any]:
-    """The limit that a release finds, and its value if it is known, as JSON values; else {}."""
+    """The limit that a release finds, as JSON values; {} if the release finds no limit.
+
+    The record has the limit's label, candidates, share and value. The value is None until a release
+    has found it.
+    """
     if (finder := finder_of(spec)) is None:
         return {}
     finds = finder.finds

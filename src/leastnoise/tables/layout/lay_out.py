@@ -198,9 +198,10 @@ def _bound_all_groups(limits: Limits, shape: Layout) -> tuple[Bounding, ...]:
 
 
 def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout, ...]:
-    """A layout for each bounding that allows exact sums.
+    """A layout for each bounding for which `find_bits` succeeds.
 
-    Raises LayoutError if none does, or if there are no boundings.
+    Raises LayoutError if there are no boundings. If it fails for all, its first LayoutError is
+    raised.
     """
     layouts: list[Layout] = []
     reasons: list[LayoutError] = []

@@ -124,7 +124,8 @@ def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColu
     column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
         kinds = [*dict.fromkeys(_KINDS.get(each.kind, each.kind) for each in statistics)]
-        return f"Rows without a value of {called} are left out of its {_words.join_names(kinds)}."
+        what = _words.join_names(kinds)
+        return f"Rows where {called} is missing are left out of the {what} of {called}."
     counts = dict.fromkeys(
         statistic.kind for statistic in statistics if statistic.counts and not statistic.of_values
     )

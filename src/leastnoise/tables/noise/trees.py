@@ -96,11 +96,13 @@ def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseEr
 
 
 def tree_in_words(noise: Agreeing) -> str:
-    """The branches of a tree and the noise of a count, as a part of a sentence."""
+    """The noise of a count and the branches of its tree, as a part of a sentence."""
+    of_count = f"noise (the family agreeing, std {math.sqrt(noise.variance):.4g} in a count)"
+    if not any(noise.shares[:-1]):
+        return of_count
     tree = " × ".join(f"{b:,}" for b in noise.branches)
-    std = math.sqrt(noise.variance)
-    family = f"the family agreeing, std {std:.4g} in a count"
-    return f"a tree with {tree} branches ({family}), so that the noise partly cancels in sums"
+    along = f"that is correlated along a tree with {tree} branches, and partly cancels in sums"
+    return f"{of_count} {along}"
 
 
 def tree_to_record(noise: Agreeing) -> dict[str, Any]:

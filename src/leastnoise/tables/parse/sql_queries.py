@@ -68,7 +68,8 @@ def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[s
 def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     """Translate the SQL of a query into keys, and add the `rest` of its keys.
 
-    Raises ValueError if keys can't express the SQL, or if a key in `rest` can't stand beside SQL.
+    `text` is the SQL, and `raw` the whole spec, in plain values. Raises ValueError if keys can't
+    express the SQL, or if a key in `rest` can't stand beside SQL.
     """
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
@@ -227,7 +228,7 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     """
     if node.expressions:
         text = language.quote(node)[:60]
-        raise ValueError(f"{text!r} counts two columns. Write a count for each column.")
+        raise ValueError(f"{text!r} counts several columns. Write a count for each column.")
     counted = node.this
     whole = isinstance(counted, exp.Literal) and not counted.is_string
     if (
@@ -243,8 +244,8 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     names = [_name(column, "count", known) for column in counted.expressions]
     if names != [unit]:
         raise ValueError(
-            f"count(distinct x) counts only the unit {unit!r}, as count_units does. In any other "
-            "column, one person may change the number of distinct values without limit."
+            f"count(distinct …) can only count the unit {unit!r}, as count_units does. In any "
+            "other column, one person may change the number of distinct values without limit."
         )
     return "count_units"
 
@@ -280,8 +281,8 @@ def _spell(kind: str, name: str, more: str = "") -> str:
     parsed = registry.parse(text)
     if [part.column for part in parsed.parts] != [name]:
         raise ValueError(
-            f"The column {name!r} can't be used in a statistic, because its name can't be read "
-            "there as it stands. Rename the column."
+            f"The column {name!r} can't be used in a statistic, because its name is misread there. "
+            "Rename the column."
         )
     return text
 
@@ -315,8 +316,9 @@ def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
     """The query's `group_by` in the order of the SQL.
 
     It is the `group_by` that is `given` beside the SQL, or else the names of columns with keys or
-    edges in the spec. Raises ValueError if the given columns aren't the columns of the SQL, or if a
-    column has neither keys nor edges.
+    edges in the spec. `grouped` are the columns in the SQL, and `raw` is the whole spec. Raises
+    ValueError if the given columns aren't the columns of the SQL, or if a column has neither keys
+    nor edges.
     """
     if given is not None:
         if not isinstance(given, dict) or set(given) != set(grouped):

@@ -45,7 +45,7 @@ def describe_limits(spec: Spec, layouts: Sequence[TableShape], *, where: str) ->
     lines += limits_of_values(spec, layouts)
     lines += spec.data.join_sentences
     lines += rows_in_no_group(spec, layouts)
-    lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
+    lines += [f"The column {name} is computed as {text}." for name, text in spec.derive.items()]
     for layout in layouts:
         lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]
         lines += [

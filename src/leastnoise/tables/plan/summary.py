@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
 PLAIN = (
     "Plain noise is the better of Laplace and Gaussian noise for the same share of the budget. "
-    "The column states the error of plain noise as a multiple of the ±."
+    "In its column, 2× means twice the standard deviation of the planned noise."
 )
-OWN_NOISE = "The ± covers the noise alone, not what limits and bounds take away."
+OWN_NOISE = "The ± is about the noise only, not about the bias from limits and bounds."
 LEFT_OUT = (
     "A {person} in more cells than the limit is counted in only some of these cells. So counts may "
     "be far too low in the {tables}."
@@ -159,7 +159,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
 
 
 def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
-    """Sentences about noisy counts of persons, rows and values that limits or bounds leave out.
+    """Sentences about noisy counts of persons or values beyond limits or bounds.
 
     With `rest`, the sentences are about counts of persons or rows in no group instead. Empty
     without such counts.
@@ -176,8 +176,8 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
     if len(names) > 1:
         subject = f"The queries {_words.join_names(names)} publish"
     sentence = (
-        f"{subject} noisy counts of the persons, rows and values that limits or bounds leave out, "
-        "in all groups together."
+        f"{subject} noisy counts of the persons or values beyond limits or bounds, in all groups "
+        "together."
     )
     if rest:
         units = "rows" if counting[0].by_row else "persons"
@@ -322,9 +322,9 @@ JOINT_NOTE = (
     "it would have with its share of the budget alone."
 )
 RHO_NOTE = (
-    "All noise is Gaussian. The rho of all draws add up. At the stated delta, epsilon is the exact "
-    "value for Gaussian noise with the total rho. A bound for all zCDP noise with this rho would "
-    "be larger."
+    "All noise is Gaussian. The rho of the release is the sum of all draws' rho. At the stated "
+    "delta, epsilon is the exact value for Gaussian noise with the total rho. A bound for all zCDP "
+    "noise with this rho would be larger."
 )
 ROUNDING_NOTE = (
     "Values are rounded a little before they are summed. Intervals don't include the rounding "
@@ -340,7 +340,7 @@ SIZES_NOTE = (
     "The errors of {kinds} depend on the number of values in a group, which isn't public. So the "
     "plan shows the errors for assumed numbers of values."
 )
-UNIT_NOTE = "Rows without a unit are left out, because they don't say which person they belong to."
+UNIT_NOTE = "Rows where the unit is missing are left out: nothing says whose rows they are."
 
 
 def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:

@@ -87,8 +87,9 @@ def draw_tables(
 ) -> tuple[Plan, dict[str, Table]]:
     """Draw the tables of a release.
 
-    Returns the plan, with any limit and bounds that were found, and the tables by query. `memory`
-    is only for a series with running totals: it has the sums so far, and receives the new sums.
+    Returns the plan, with any limit and bounds that were found, and the tables by query. `tell`
+    receives messages about progress. `memory` is only for a series with running totals: it has the
+    sums so far, and receives the new sums.
     """
     rows = ExactTotals.of(source, spec_layout.spec, tell=tell)
     if (finder := found_limits.finder_of(spec_layout.spec)) is not None:

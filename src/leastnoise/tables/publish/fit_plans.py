@@ -57,8 +57,8 @@ def fit_plans(
         if whole.composes_by_sums and delta_sum > budget.delta:  # no ε can help
             raise Refused(
                 f"The deltas of these releases add up to {decimal_text(delta_sum)}, which is "
-                f"more than {decimal_text(budget.delta)}. They have to add up, since a release "
-                "has groups that nobody listed, or quantiles. Give the specs a smaller delta."
+                f"more than {decimal_text(budget.delta)}. Deltas must be summed if a release has "
+                "groups that nobody listed, or quantiles. Give the specs a smaller delta."
             )
         try:
             whole.prove()

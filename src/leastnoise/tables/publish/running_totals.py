@@ -127,8 +127,8 @@ def find_step(spec: Spec, folder: Path, standing: Standing) -> Step:
         return Step(number=state.position, first=state.first, state=state, finish=True)
     if not state.published and not _is_of(last, state):
         raise Refused(
-            f"{last} is in the way of the folder of release {state.position:,}, whose noise was "
-            f"drawn. Move {last} away. {_NOTHING}"
+            f"{last} has the name of the folder of release {state.position:,}, but isn't this "
+            f"folder. Move {last} away. {_NOTHING}"
         )
     standing.check_left()
     if newest > state.position:
@@ -181,8 +181,8 @@ def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) 
     """
     if state.plan != plan_digest(spec, begun.certificate):
         raise Refused(
-            f"The state file {file.path} is of another plan. Within a series, the cells, limits, "
-            f"filters, tree and epsilon must stay the same: undo the change. {_NOTHING}"
+            f"The state file {file.path} belongs to another plan. Within a series, the cells, "
+            f"limits, filters, tree and epsilon must stay the same: undo the change. {_NOTHING}"
         )
     if state.position > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the state file {file.path}"))

@@ -159,7 +159,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
     except (ValueError, UnsupportedAlgorithm):
         raise InvalidInput(f"{path} has no private key in PEM format. {_MAKE_ONE}") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise InvalidInput(f"{path} holds a key of another kind than Ed25519. {_MAKE_ONE}")
+        raise InvalidInput(f"{path} has a key of another kind than Ed25519. {_MAKE_ONE}")
     return key
 
 
@@ -175,7 +175,7 @@ def public_key(path: Path) -> Ed25519PublicKey:
     except (ValueError, UnsupportedAlgorithm):
         raise InvalidInput(f"{path} has no public key in PEM format. {how}") from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise InvalidInput(f"{path} holds a key of another kind than Ed25519. {_MAKE_ONE}")
+        raise InvalidInput(f"{path} has a key of another kind than Ed25519. {_MAKE_ONE}")
     return key
 
 

@@ -82,8 +82,8 @@ def standardise_rates(
     ends = ratio.accept(ingredients, both, probability=probability)
     if ends is None:
         raise Refused(
-            f"The rates of {query} can't be weighted, because the joint distribution of its noise "
-            "isn't known."
+            f"The rates of {query} can't be weighted, because the joint distribution of their "
+            "noise isn't known."
         )
     value, std = (numbers[f"{ratio.label}{suffix}"] for suffix in SUFFIXES[:2])
     low, high = np.minimum(ends[0], value), np.maximum(ends[1], value)
@@ -132,13 +132,13 @@ def _find_ratio(parts: Sequence[NoisyPart], query: str) -> tuple[NoisyPart, Rati
     layout = part.layout
     if layout.decides is not None or layout.listed_cells is None or layout.conditions:
         raise Refused(
-            f"The rates of {query} can be weighted only if the spec lists its groups, and all "
-            "groups are published."
+            f"The rates of {query} can be weighted only if the spec lists all groups of the query, "
+            "and all are published."
         )
     if layout.clamp or layout.multiple or layout.projected or not part.has_coordinates:
         raise Refused(
-            f"The rates of {query} can't be weighted, because its numbers are rounded, clamped or "
-            "made to add up."
+            f"The rates of {query} can't be weighted, because the query's numbers are rounded, "
+            "clamped or made to add up."
         )
     return part, ratio, ingredients
 

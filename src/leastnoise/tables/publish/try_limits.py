@@ -153,7 +153,7 @@ def try_limits(
     except SpecError:
         raise Refused(
             "The limits can't be compared, because the spec doesn't allow bounds that contain all "
-            "values of the file."
+            "values of the sample."
         ) from None
     answers = list_answers(whole)
     shared = {label for answer in answers if answer.shares_draws for label in answer.labels}
@@ -174,9 +174,9 @@ def try_limits(
     ]
     if not trials:
         raise Refused(
-            "The spec has no statistic whose errors can be compared. These never can be: groups "
-            "that nobody listed, margins, levels, cumulative counts, conditions, quantiles and "
-            "selected groups."
+            "The spec has no statistic whose errors can be compared. Errors can never be compared "
+            "for groups that nobody listed, margins, levels, cumulative counts, conditions, "
+            "quantiles or selected groups."
         )
     not_compared = tuple(_list_uncompared(trials, *plans[values[0]]))
     return Trials(trials=tuple(_mark_least(trials)), not_compared=not_compared)

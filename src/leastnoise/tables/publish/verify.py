@@ -129,7 +129,8 @@ def verify_directory(
         number, first = sealed.release_number, sealed.link.first
         if first > number:
             raise CertificateRejected(
-                f"{seal.RECORD} states totals that begin only at release {first}, which is later."
+                f"{seal.RECORD} is for release {number}, but its totals begin only at release "
+                f"{first}."
             )
         spec_layout = spec_layout.at_release(number, first=first)
     plan = _rebuild_plan(folder, spec_layout, certificate)

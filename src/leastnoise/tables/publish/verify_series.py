@@ -175,7 +175,7 @@ def _check_step(before: VerifiedRelease, after: VerifiedRelease) -> None:
         raise CertificateRejected(f"{where} have different plans.")
     restarted = after.link.first == second
     if second == first:
-        raise CertificateRejected(f"Two folders hold release {first:,}. Move one of them away.")
+        raise CertificateRejected(f"Two folders contain release {first:,}. Move one of them away.")
     if second != first + 1 and not restarted:
         raise CertificateRejected(
             f"The folders of all releases between release {first:,} and release {second:,} are "

@@ -89,7 +89,7 @@ def describe_query(parts: Sequence[TableShape], spec: Spec) -> str:
     """A sentence that lists a table's statistics, and its keys or the number of its conditions."""
     layout = parts[0]
     names = [in_words(asked, spec) for asked in statistics_of(parts)]
-    what = _words.join_names(names) if names else "the keys, without numbers"
+    what = _words.join_names(names) if names else "the published keys"
     what = what[0].upper() + what[1:]
     if layout.since is not None:
         what += f" since release {layout.since:,}"

@@ -33,7 +33,8 @@ def keep_few(
     """Keep at most `most` cells of each person: the cells with the smallest hashes.
 
     `per_unit` has an entry for each person and cell, and is read more than once. Its columns `keys`
-    identify the cell. Only entries of persons in more than `most` cells are hashed.
+    identify the cell. Only entries of persons in more than `most` cells are hashed, with the
+    `salt`.
     """
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))

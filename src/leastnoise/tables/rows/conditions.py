@@ -68,7 +68,8 @@ def _few_conditions(
 ) -> nw.LazyFrame[Any]:
     """The number of persons in each condition, with each person in at most `most` conditions.
 
-    A column of `memberships` is 1 if the person is in its condition.
+    `memberships` has a column for each condition in `names`: 1 if the person is in the condition.
+    `salt` is as in `keep_few`.
     """
     memberships = engine.materialise(memberships)
     cells = [

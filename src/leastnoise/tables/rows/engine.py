@@ -109,9 +109,9 @@ class Engine(ABC):
 
     @abstractmethod
     def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
-        """A frame of two columns: the public `values`, and their positions 0, 1, ….
+        """A frame of the columns `key`, the public `values`, and `index`, their positions 0, 1, ….
 
-        `key` has the type of the values, so that a join on it finds a row's position.
+        The column `key` has the type of the values, so that a join on it finds a row's position.
         """
 
     @final

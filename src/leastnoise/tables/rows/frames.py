@@ -87,8 +87,8 @@ def _resolve_names(frame: nw.LazyFrame[Any]) -> list[str]:
         return frame.collect_schema().names()
     except Exception:  # noqa: BLE001  # a query's error quotes its constants
         raise SourceError(
-            "The columns of the frame can't be determined, because its query fails. Run its "
-            "collect_schema() to see why."
+            "The columns of the frame can't be determined, because the frame's query fails. Call "
+            "the frame's collect_schema() to see why."
         ) from None
 
 

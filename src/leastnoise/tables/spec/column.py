@@ -75,7 +75,7 @@ class Grid(Section):
             )
         if self.scale == "log" and (self.number is None or self.first <= 0):
             raise ValueError(
-                'With scale = "log", give number in place of step, and a value of from above 0.'
+                'With scale = "log", give number in place of step, and let from be above 0.'
             )
         if self.step is not None and (self.last - self.first) % self.step:
             raise ValueError(

@@ -48,7 +48,8 @@ def _zstandard(path: Path) -> Any:
         import zstandard  # noqa: PLC0415  (an extra)
     except ModuleNotFoundError:
         raise SourceError(
-            f"{path.name} needs the module zstandard. Install leastnoise[zstd], or unpack the file."
+            f"{path.name} can't be read without the package zstandard. Install leastnoise[zstd], "
+            "or unpack the file."
         ) from None
     return zstandard
 

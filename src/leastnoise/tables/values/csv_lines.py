@@ -126,7 +126,7 @@ def read_header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
             start = file.read(MAX_LINE + 1)
     except OSError:
         raise SourceError(
-            f"The header line of {path.name} can't be read, because the file may be damaged."
+            f"The header line of {path.name} can't be read. The file may be damaged."
         ) from None
     if dialect.names:
         return [*dialect.names]

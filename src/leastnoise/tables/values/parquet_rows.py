@@ -54,7 +54,7 @@ def escape_pattern(path: Path) -> str:
 
 
 def is_utf8(path: Path) -> bool:
-    """True if the name of `path` is valid UTF-8, so that DuckDB can open it."""
+    """True if `path` is valid UTF-8 in all its parts, so that DuckDB can open it."""
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
@@ -89,7 +89,8 @@ def read_columns(
 ) -> list[tuple[str, StoredColumn]]:
     """The names and the columns, from the metadata only; names may be repeated.
 
-    Raises SourceError if `path` isn't a readable Parquet file.
+    Raises SourceError if `path` isn't a readable Parquet file, if `escape_pattern` raises it, or
+    for a column that is called "file_row_number".
     """
     bound = {"path": escape_pattern(path)}
     try:

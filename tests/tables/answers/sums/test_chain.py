@@ -39,7 +39,7 @@ def test_the_figure_of_the_theory() -> None:
     assert chain_of(whole).order == (1, 2, 0)
     assert whole.compared["count"].own == pytest.approx(5.370, abs=0.001)
     assert whole.to_record()["chain"] == ["sex", "age", "region"]
-    assert "on a tree with the levels sex, age and region" in whole.in_words()[0]
+    assert "correlated along the levels sex, age and region" in whole.in_words()[0]
 
 
 @pytest.mark.grid

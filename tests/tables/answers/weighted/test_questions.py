@@ -42,7 +42,7 @@ def test_empty_fields_and_missing_columns_are_all_keys() -> None:
 
 def test_bands_span_edges_and_weights_are_exact() -> None:
     text = "weight,age_to,sum,age_from\r\n0.1,18,x,0\r\n,,x,65\r\n-1/3,100,x,18\r\n"
-    with pytest.raises(ValueError, match="Line 4 has a cell that its sum has already"):
+    with pytest.raises(ValueError, match="Line 4 names a cell of its sum again"):
         read_sums(text, AXES)
     sums = read_sums(text.replace("-1/3,100", "-1/3,65"), AXES)
     assert full(sums).reshape(3, 4).tolist() == [[0.1, 0.1, -1 / 3, 1.0]] * 3
@@ -86,7 +86,7 @@ def test_an_open_end_is_an_edge() -> None:
         ("sum,region\nx,a\n\n", "Line 3 has 0 fields, but the first line has 2"),
         ('sum,region\nx,"a\n', "Line 2 has an unclosed quote"),
         ('sum,region\nx,"a"b\n', "Line 2 has an unclosed quote"),
-        ("sum,region\n,a\n", "Line 2 has no name of a sum"),
+        ("sum,region\n,a\n", "Line 2 has no name for its sum"),
         ("sum,region\n" + "x" * 5000 + ",a\n", "more than 4,096 bytes"),
         ("sum,region\nx,secret\n", "Line 2 has a key that group_by doesn't list"),
         ("sum,age_from\nx,secret\n", "isn't one of the edges"),
@@ -100,7 +100,7 @@ def test_an_open_end_is_an_edge() -> None:
         ("sum,weight\nx,0\n", "absolute value isn't in"),
         ("sum,weight\nx,1e10\n", "absolute value isn't in"),
         ("sum,weight\nx,1e-10\n", "absolute value isn't in"),
-        ("sum,region\nx,a\nx,\n", "Line 3 has a cell that its sum has already"),
+        ("sum,region\nx,a\nx,\n", "Line 3 names a cell of its sum again"),
     ],
 )
 def test_what_is_refused_and_quotes_nothing(text: str, statement: str) -> None:

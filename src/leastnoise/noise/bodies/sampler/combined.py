@@ -136,7 +136,7 @@ def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
 def _proposals(
     entropy: Entropy, count: int, shape: int, tilt: Fraction
 ) -> tuple[Reals, NDArray[np.bool_]]:
-    """Draw `count` proposals for tilted M_j, and flags that are True for the accepted proposals."""
+    """Draw `count` proposals for `_tilted`, and flags that are True for the accepted proposals."""
     if tilt > shape:
         gammas = Gammas(count, entropy, shape=shape)
         draws = scale_by(1 / tilt, gammas)

@@ -211,8 +211,9 @@ def two_sided_staircase_sampler(
 ) -> Sampler:
     """A sampler of one draw of `two-sided-staircase` noise, in units of `grid`.
 
-    X/scale is uniform in {P <= A, Q <= B}. Given the shape s, A is a + k for an integer k >= 0 with
-    probability ∝ e^(−decay·k)(a + k)^s. B has the same law with t = D − s in place of s.
+    {P <= A, Q <= B} has a part for each shape s = 0 … D. First s is drawn, then A and B, and then
+    X/scale, uniformly in the part of s. A is a + k for an integer k >= 0 with probability ∝
+    e^(−decay·k)(a + k)^s. B has the same law with t = D − s in place of s.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -256,7 +257,8 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 
     Let q = e^(−decay) and e_j = E A^j/j! for A = a + k, where k is geometric. The generating
     function Σ_j e_j z^j is (1 − q) e^(az)/(1 − q e^z), so e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j
-    − i)/i!. All terms are positive, so nothing cancels.
+    − i)/i!. All terms are positive, so nothing cancels. `bits` is the current precision, as a key
+    of the cache.
     """
     del bits
     d, odds = of.dimension, 1 / ball(decay).expm1()
@@ -271,9 +273,10 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """A sampler of one draw of `two-sided-laplace` noise, in units of `grid`.
 
-    X/scale is uniform in {P <= A, Q <= B}. Given the shape s, A = b + y has the density ∝ (b + y)^s
-    e^(−y) for y > 0. So y ~ Gamma(s − i + 1), where i = 0 … s has a probability ∝ b^i/i!. B has the
-    same law with t = D − s in place of s.
+    {P <= A, Q <= B} has a part for each shape s = 0 … D. First s is drawn, then A and B, and then
+    X/scale, uniformly in the part of s. A = b + y has the density ∝ (b + y)^s e^(−y) for y > 0. So
+    y ~ Gamma(s − i + 1), where i = 0 … s has a probability ∝ b^i/i!. B has the same law with t = D
+    − s in place of s.
     """
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
@@ -303,6 +306,7 @@ def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
     """The cumulative probabilities of the shape s = 0 … D, for the smooth law with core b.
 
     They follow from e_j = E A^j/j! = Σ_{i <= j} b^i/i!, where A − b is a standard exponential.
+    `bits` is the current precision, as a key of the cache.
     """
     del bits
     sums, partial = [], arb(0)

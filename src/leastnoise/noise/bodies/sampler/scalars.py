@@ -105,7 +105,8 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
     """Take `weights` until the rest is negligible; return them, and a ball around the rest's sum.
 
-    The ball contains 0 as well. `last` is the weight before the first of `weights`.
+    The rest is negligible if it is certainly below 2^−`bits` of the largest weight. The ball
+    contains 0 as well. `last` is the weight before the first of `weights`.
     """
     terms, largest, small = [], last, arb((1, -bits))
     for term in weights:

@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.results.table import Table
 
 _CHOSEN = (
-    "No noise is added to a quantile{which}, and no interval is stated for its value. The error "
-    "of such a quantile is bounded in rows only, because the distance between the values of two "
-    "rows depends on the data."
+    "No noise is added to a quantile{which}, and no interval is stated for its value. Its error is "
+    "stated in rows, as a distance in ranks, because the distance in values depends on the data."
 )
 _MOST_PARTS = 4096
 """The largest number of parts of all candidates together, unless 2 for each are more.

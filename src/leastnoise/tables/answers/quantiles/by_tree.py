@@ -58,10 +58,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 _COUNTED = (
-    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. Taken "
-    "alone, each true quantile lies between its columns _low and _high with probability 95 %. "
-    "Intervals end halfway between two candidates. An interval around the first candidate begins "
-    "at -inf, and an interval around the last candidate ends at inf."
+    "Quantiles by a tree are computed from noisy counts of the rows at each candidate. With "
+    "probability 95 %, a true quantile lies between the columns that end in _low and _high. This "
+    "holds for each quantile by itself, not for all together. Intervals end halfway between two "
+    "candidates. An interval around the first candidate begins at -inf, and an interval around the "
+    "last candidate ends at inf."
 )
 TOTAL_NOTE = (
     "If the query has no count, a noisy number of rows decides which groups are published. This "
@@ -70,7 +71,7 @@ TOTAL_NOTE = (
 )
 _READ_OFF = (
     "The quantiles of {column} are computed from noisy counts of the rows at each candidate. The "
-    "counts have whole-number noise on {tree}."
+    "counts have whole-number {noise}."
 )
 NEAREST = (
     "Each value is rounded to the nearest candidate. A value beyond all candidates is rounded to "
@@ -110,8 +111,8 @@ class TreePlan(QuantilePlan):
 
     def describe_draw(self) -> list[str]:
         """Sentences about the candidates, the shape of the tree, and the error of its total."""
-        column, tree = self.layout.candidates.column, tree_in_words(self.tree.noise)
-        words = [NEAREST, _READ_OFF.format(column=column, tree=tree)]
+        column, noise = self.layout.candidates.column, tree_in_words(self.tree.noise)
+        words = [NEAREST, _READ_OFF.format(column=column, noise=noise)]
         if (error := self.count_error) is not None:
             words.append(
                 f"{error.statistic} is the total of these counts. With probability 95 %, "

@@ -162,9 +162,9 @@ class QuantilePlan(AloneInDraw):
 
     @property
     def where(self) -> str:
-        """The words for the groups of the table: "12 cells" or "each group that is published"."""
+        """The words for the groups of the table: "12 cells" or "each published group"."""
         if self.layout.unlisted:
-            return "each group that is published"
+            return "each published group"
         return _words.count_noun(self.layout.cells, "cell")
 
     @property
@@ -197,7 +197,7 @@ class QuantilePlan(AloneInDraw):
         ]
         text = (
             "With probability 95 %, a quantile is at most this many rows of its group away from "
-            f"the true rank: {', '.join(rows)}."
+            f"the true rank: {_words.join_names(rows)}."
         )
         yield Sentence(Topic.PAGE, self._on_page(text, names))
 
@@ -227,7 +227,7 @@ class QuantilePlan(AloneInDraw):
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """A table of the error of each quantile, in rows."""
         layout = self.layout
-        what = ", ".join(asked.label for asked in layout.statistics)
+        what = _words.join_names([asked.label for asked in layout.statistics])
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
         epsilon = _words.round_up(self.budget.epsilon)
         yield Listing(
@@ -324,6 +324,6 @@ def _describe_share(layout: QuantileLayout) -> Iterator[str]:
     """Yield a sentence about the share of a query's ε for its quantiles, if the spec gives it."""
     if layout.share is not None:
         yield (
-            f"The query {layout.name} spends {float(100 * layout.share):.3g} % of its ε on its "
-            "quantiles, and the rest on its keys or other numbers."
+            f"The query {layout.name} spends {float(100 * layout.share):.3g} % of its ε on "
+            "quantiles, and the rest on keys or other numbers."
         )

@@ -76,7 +76,7 @@ def publish_in_groups(
     """The quantiles of each `published` group, as `publish_by_chance` gives them.
 
     `totals` is the output of `unlisted_ranks.candidate_totals` for all groups. A published group
-    that is missing there has only counts of 0.
+    that is missing there has only counts of 0. `stated` is as in `publish_by_chance`.
     """
     groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for *group, candidate, rows in totals:

@@ -124,9 +124,9 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def moves(self, index: int) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities of a table's coordinates.
+        """Alternative sensitivities of the sums in a table, or of the cells if noise is only there.
 
-        Each of them bounds how far one unit can shift these coordinates.
+        Each of them bounds how far one unit can shift these numbers.
         """
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Summed(NoisyAnswer):
         return {"unlike_rows": self.parts[index].has_unlike_rows}
 
     def dimension(self, index: int) -> int:
-        """The number of coordinates of a table."""
+        """The number of sums in all rows of a table; a mean isn't one of them."""
         return self.layouts[index].dimension
 
     def plain(self, index: int, share: Budget) -> Baselines:
@@ -199,15 +199,12 @@ class SumPart(NoisyPart):
 
     @property
     def dimension(self) -> int:
-        """The number of the table's coordinates."""
+        """The number of sums in all rows of the table; a mean isn't one of them."""
         return self.answered.dimension(self.index)
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
-        """Alternative sensitivities of the table's coordinates.
-
-        Each of them bounds how far one unit can shift these coordinates.
-        """
+        """Alternative sensitivities of the sums in the table: see `Summed.moves`."""
         return self.answered.moves(self.index)
 
     @property
@@ -238,7 +235,7 @@ class SumPart(NoisyPart):
         return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
     def _noise_in_words(self, person: str) -> str:
-        tables = _words.list_names(self.group)
+        tables = _words.list_names(self.group, last="and")
         return (
             f", which is an equal share of the query's budget. The tables {tables} add up: totals "
             "that they share are equal"
@@ -252,8 +249,10 @@ class SumPart(NoisyPart):
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
         if self.answered.cells.largest:
             largest = _words.format_for_page(self.answered.largest_std)
-            sums = "in all tables that add up with this table"
-            text = f"{FOR_THE_LARGEST} The largest {sums} is {largest}."
+            text = (
+                f"{FOR_THE_LARGEST} In all tables that add up with this table, the largest is "
+                f"{largest}."
+            )
             yield Sentence(Topic.PAGE, text)
 
 

@@ -38,10 +38,8 @@ MOST_COLUMNS = 3
 With more columns, only an order in which every published table is a level is tried.
 """
 
-_DRAWN = (
-    "Whole-number noise (the family agreeing, std {std:.4g} in a cell) is drawn for the cells, on "
-    "a tree with the levels {along}. So the noise partly cancels in sums."
-)
+_DRAWN = "Whole-number noise (the family agreeing, std {std:.4g} in a cell) is drawn for the cells."
+_ALONG = " This noise is correlated along the levels {along}, so that it partly cancels in sums."
 
 
 @final
@@ -83,9 +81,11 @@ class Chain:
         return [cells.axes[column].column for column in self.order]
 
     def in_words(self, cells: Layout) -> str:
-        """A sentence about the noise and its tree."""
-        along = _words.join_names(self.columns(cells))
-        return _DRAWN.format(std=math.sqrt(self.noise.variance), along=along)
+        """Sentences about the noise and its tree."""
+        drawn = _DRAWN.format(std=math.sqrt(self.noise.variance))
+        if not any(self.noise.shares[:-1]):
+            return drawn
+        return drawn + _ALONG.format(along=_words.join_names(self.columns(cells)))
 
 
 def _cross(order: Sequence[int], table: int) -> Crossed:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
     "{subject} is {own:.4g}. With noise in the cells alone, the {short} would be {cells:.4g}. With "
-    "a share of the budget for each table, the {short} would be {apart:.4g}, but the tables "
-    "wouldn't add up."
+    "separate noise in each table, the {short} would be {apart:.4g}, but the tables wouldn't add "
+    "up."
 )
 _BOUND = " With any additive noise for this budget, the {short} is at least {bound:.4g}."
 
@@ -74,7 +74,8 @@ def compare_ways(
     """The plan's standard deviation of each statistic that adds up, beside other strategies'.
 
     Returns a `Compared` by the statistic's label. `cells` is the layout of the published numbers.
-    Standard deviations are in the statistic's units. `variances` has the plan's variances of
+    Standard deviations are in the statistic's units. All `releases` together have the `budget`.
+    `variances` has the plan's variances of
     measured numbers; shape (measured numbers, published tables).
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))

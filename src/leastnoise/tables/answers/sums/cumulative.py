@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 5
 _DRAWN = (
-    "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
+    "Each bin has whole-number {noise}. Each cumulative count is the sum of the published "
     "bins below its edge, exactly. The standard deviations of the cumulative counts have the root "
     "mean square {own:.4g}, and the largest is {largest:.4g}. The stated ± is the largest. Plain "
     "noise means Laplace or Gaussian noise that is added to each bin, for the same share of the "
@@ -149,7 +149,10 @@ class Cumulative(TreeSums):
         return list(zip(names, levels, strict=True))
 
     def plain(self, index: int, share: Budget) -> Baselines:
-        """Plain noise in the bins, with the query's whole budget, as it adds up in a table."""
+        """Plain noise in the bins, as it adds up in a table; `share` isn't used.
+
+        It has the query's whole budget.
+        """
         releases, growth = self.certificate.compositions, self.find_growth(index)
         return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
@@ -176,11 +179,11 @@ class Cumulative(TreeSums):
     def in_words(self) -> list[str]:
         """Sentences about the noise and its standard deviations."""
         of_bins, of_sums, *totals = self.errors
-        bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
+        noise = f"noise of its own (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):
-            bins = f"the bins on {tree_in_words(self.noise)}"
+            noise = tree_in_words(self.noise)
         return [
-            _DRAWN.format(bins=bins, own=of_sums.std, largest=self.largest_std),
+            _DRAWN.format(noise=noise, own=of_sums.std, largest=self.largest_std),
             *([_TOTALS] if totals else []),
             *([FOR_THE_LARGEST] if self.cells.largest else []),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.compared import Compared
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
 
 _DRAWN = (
-    "Whole-number noise (the family agreeing) is drawn for the numbers by {column}{on}. All tables "
-    "are sums of these numbers, exactly."
+    "Whole-number noise (the family agreeing) is drawn {only}for the numbers by {column}{on}. All "
+    "tables are sums of these numbers, exactly."
 )
-_ON_A_TREE = ", on a tree with the levels {levels}. So the noise partly cancels in sums"
+_ON_A_TREE = (
+    ". This noise is correlated along the levels {levels}, so that it partly cancels in sums"
+)
 _UNLIKE = (
     "The rows of a table have different standard deviations. The plan shows the root mean square "
     "of these standard deviations, and the largest ±."
@@ -174,12 +177,13 @@ class Levels(TreeSums):
     def in_words(self) -> list[str]:
         """Sentences about the noise, with a comparison with other noise for these tables."""
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
-        levels = ", ".join([column, *above])
+        levels = _words.join_names([column, *above])
         largest = self.cells.largest
         std = self.largest_std if largest else self.geometric_mean
-        on = _ON_A_TREE.format(levels=levels) if any(self.noise.shares[:-1]) else " alone"
+        on_a_tree = any(self.noise.shares[:-1])
+        on = _ON_A_TREE.format(levels=levels) if on_a_tree else ""
         return [
-            _DRAWN.format(column=column, on=on),
+            _DRAWN.format(only="" if on_a_tree else "only ", column=column, on=on),
             *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
             *([FOR_THE_LARGEST] if largest else []),
             Compared(own=std, **self.others).in_words("", largest=largest),

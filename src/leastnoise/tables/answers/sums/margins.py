@@ -194,7 +194,10 @@ class Margins(MeasuredSums):
 
     @property
     def reads(self) -> Reads:
-        """The layouts of the cells, or of listed tables for many cells, and of a public total."""
+        """The layouts of the sums over rows: of the cells, and of the total if it is public.
+
+        If there are too many cells, listed tables take their place: see `tables_read`.
+        """
         # the total counts all rows, in whichever cell they are
         total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
         return Reads(cells=(*layouts_read(self.cells), *total))

@@ -175,7 +175,9 @@ def expect_table(
     CertificateRejected for an unknown table, a table that is already in `measured`, or another kind
     of claim than a `Certificate`.
     """
-    if table is None or table in measured or not isinstance(claim, Certificate):
+    if table in measured:
+        raise CertificateRejected(f"The certificate states noise for {name!r} twice.")
+    if table is None or not isinstance(claim, Certificate):
         raise CertificateRejected(
             f"The certificate states noise for {name!r}, but no table of the spec has such noise."
         )

@@ -112,7 +112,7 @@ class NestedMargins(MeasuredSums):
         label = f"The tables of {cells.name!r}"
         if len({claim.noise.name for claim in measured.values()}) != 1:
             raise CertificateRejected(
-                f"{label} have noise of several families, but must all have the same."
+                f"{label} have noise of several families, but must all have the same family."
             )
         if any(claim.noise.name == WHOLE for claim in measured.values()):
             if any(nested.meet(*pair) != pair[0] for pair in product(nested.tables, measured)):

@@ -79,7 +79,10 @@ class NestedStrategy:
 
     @cached_property
     def grid(self) -> Fraction:
-        """The step of the counts in the finest table: a power of two, from public numbers."""
+        """The number to whose multiples the estimates in the table `finest` are rounded.
+
+        It is a power of two, which follows from public numbers.
+        """
         if self.is_whole:
             return Fraction(1)
         return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.unrounded))

@@ -98,8 +98,8 @@ class SeriesTotals(OnATree, OverTime):
         branches = periods_of(cells).branches
         if branches is not None and tables.noise.branches != branches:
             raise CertificateRejected(
-                f"The certificate's noise for the query {cells.label!r} isn't for the tree that "
-                "the spec describes in branches."
+                f"The certificate's noise for the query {cells.label!r} has other branches than "
+                "the spec gives."
             )
         try:
             tables.strategy.check_turns()
@@ -146,7 +146,7 @@ class SeriesTotals(OnATree, OverTime):
     def plain(self, index: int, share: Budget) -> Baselines:
         """Fresh plain noise in each release, for comparison; in running totals, it adds up.
 
-        It has the query's whole share of the budget in each release.
+        It has the query's whole budget in each release; `share` isn't used.
         """
         growth = math.sqrt(self.periods.leaf + 1) if index else 1.0
         return Baselines.of((self.layouts[index],), self.budget, 1, summed=growth)
@@ -249,7 +249,7 @@ class SeriesTotals(OnATree, OverTime):
         """
         counts, totals = self.read_numbers(folder, kind)
         if not self.periods.leaf and counts != totals:
-            why = "must be the counts, because this is the first release"
+            why = "must equal the counts, because this is the first release"
             raise CertificateRejected(f"The totals of {self.layouts[1].name}.{kind} {why}.")
 
 

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 WHOLE_NOTE = (
     "Counts are changed so that they are whole, at least 0 and add up. This change raises small "
-    "counts, and lowers larger counts of the same total; how much depends on the counts. Standard "
-    "deviations and intervals describe the noisy counts before this step. So a count may lie "
-    "outside its interval."
+    "counts and lowers larger counts in the same total, by an amount that depends on the counts. "
+    "Standard deviations and intervals describe the noisy counts before this change. So a count "
+    "may lie outside its interval."
 )
-_METHOD = "Counts are whole, at least 0 and add up. The total is computed first, then its parts{}."
+_METHOD = "Counts are whole, at least 0 and add up. The total is computed first, and then split{}."
 _BIAS = (
     "Whole counts are at least 0. So where true counts are near 0, whole counts are on average too "
     "high, by at most {}. A sum of m counts is on average too high by at most m times as much."
@@ -62,8 +62,9 @@ class WholeCounts:
     def in_words(self) -> list[str]:
         """Sentences about the method and its bias."""
         tables = {f"the table {name}": bound for name, bound in self.too_high.items()}
+        order = ", in this order" if len(self.columns) > 1 else ""
         down = (
-            f", by {_words.join_names(self.columns)}"
+            f" by {_words.join_names(self.columns)}{order}"
             if self.columns
             else " along a tree of the bins"
         )

@@ -250,7 +250,7 @@ class GroupRow(NoisyPart):
         keys = _words.join_names([axis.column for axis in layout.unlisted])
         public = math.prod(axis.cells for axis in layout.axes)
         beside = f", beside {_words.count_noun(public, 'public cell')}" if public > 1 else ""
-        return f"each group by {_words.plain(keys)} that is published{beside}"
+        return f"each published group by {_words.plain(keys)}{beside}"
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """Tables of the errors, and of the sizes from which each noise would publish groups."""

@@ -170,7 +170,9 @@ class KeysPlan(AloneInDraw):
             f"published in half of all cases, and a key that {self.nearly:,} have in 95 of 100 "
             "cases."
         )
-        return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
+        if self.least is None:
+            return [published]
+        return [published, least_in_words(f"key of fewer than {self.least:,} {self._units}")]
 
     @property
     def _units(self) -> str:

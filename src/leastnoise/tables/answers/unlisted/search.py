@@ -198,7 +198,9 @@ class UnlistedPlan:
 
     def in_words(self) -> list[str]:
         """Sentences about the threshold, the sizes of published groups, and `prefer`."""
-        least = [] if self.least is None else [least_in_words("group", self.least)]
+        least = (
+            [] if self.least is None else [least_in_words(f"group of fewer than {self.least:,}")]
+        )
         return [self.chosen.in_words(self.claim), *self._trade, *least]
 
     @property
@@ -211,7 +213,7 @@ class UnlistedPlan:
             chosen = "The noise is chosen for small errors, so only larger groups are published."
         else:
             other = ACCURACY
-            chosen = "The noise is chosen to publish small groups, and is larger for that."
+            chosen = "The noise is chosen so that smaller groups are published, but it is larger."
         return [f'{chosen} With prefer = "{other}", the noise {self.otherwise.in_words()}']
 
     def to_record(self) -> dict[str, Any]:
@@ -229,14 +231,14 @@ class UnlistedPlan:
         }
 
 
-def least_in_words(what: str, least: int) -> str:
-    """A sentence that no mechanism publishes groups or keys of fewer units with probability ½.
+def least_in_words(small: str) -> str:
+    """A sentence that no mechanism publishes small groups or keys with probability ½.
 
-    `what` is "group" or "key", and `least` is the result of `find_least`.
+    `small` names them, such as "group of fewer than 4".
     """
     return (
-        f"With this part of the budget, no mechanism publishes a {what} of fewer than {least:,} "
-        "with probability ½ or more."
+        f"With this part of the budget, no mechanism publishes a {small} with probability ½ or "
+        "more."
     )
 
 

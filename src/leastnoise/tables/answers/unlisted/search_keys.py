@@ -55,8 +55,8 @@ def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
     certificate = find_chances(budget, bounding.groups, layout.neighbours)
     if certificate is None:
         raise Refused(
-            f"The query {layout.label!r}: with this share of the budget, no probabilities of "
-            "publishing unlisted keys are proved. Raise epsilon or delta, or lower max_groups."
+            f"The query {layout.label!r}: with this part of the budget, no mechanism is proved for "
+            "keys that nobody listed. Raise epsilon or delta, or lower max_groups."
         )
     return certificate
 

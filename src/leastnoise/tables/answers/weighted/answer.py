@@ -242,10 +242,10 @@ class AnsweredSums(NoisyAnswer):
         noise = self.certificate.noise.name
         text = (
             f"In {name}, {noise} noise is added to {self.noisy_numbers}. All sums are computed "
-            "from one noisy estimate of the cells, so they are consistent. The root mean square "
-            f"of their standard deviations is {error.std:.4g}, the largest is {largest:.4g}; the "
-            "± is the largest. Plain noise means Laplace or Gaussian noise that is added to each "
-            "cell before the cells are summed."
+            "from one noisy estimate of the cells, so they are consistent. Their standard "
+            f"deviations have the root mean square {error.std:.4g} and the maximum {largest:.4g}. "
+            "The stated ± is the largest. Plain noise means Laplace or Gaussian noise that is "
+            "added to each cell before the cells are summed."
         )
         if self.bound is not None:
             text += (
@@ -379,4 +379,4 @@ class SumsPart(NoisyPart):
 
     def _numbers_in_words(self) -> str:
         sums = _words.count_noun(self.layout.cells, "sum")
-        return f"{sums}, computed from {self.answered.noisy_numbers} with noise"
+        return f"{sums}, computed after noise is added to {self.answered.noisy_numbers}"

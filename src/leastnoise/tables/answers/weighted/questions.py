@@ -264,13 +264,14 @@ def _check_heads(heads: Sequence[str], axes: Sequence[KeyColumn | Bins]) -> None
     if len(set(heads)) < len(heads) or not set(heads) <= set(known):
         why = "Expected columns, each once, among"
         raise ValueError(
-            f"{why} {', '.join(known)}. The first line names another column, or a column twice."
+            f"{why} {', '.join(known)}. The first line names an unknown column, or one column "
+            "twice."
         )
 
 
 def _name(field: str) -> str:
     if not field or len(field.encode()) > MAX_TEXT:
-        raise ValueError(f"has no name of a sum, or a name of more than {MAX_TEXT:,} bytes.")
+        raise ValueError(f"has no name for its sum, or a name of more than {MAX_TEXT:,} bytes.")
     return field
 
 
@@ -286,7 +287,7 @@ def _cells(axes: Sequence[KeyColumn | Bins], places: Sequence[Sequence[int]]) ->
 def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fraction) -> None:
     for cell in cells:
         if cell in weights:
-            raise ValueError("has a cell that its sum has already. Name each cell of a sum once.")
+            raise ValueError("names a cell of its sum again. Name each cell of a sum once.")
         weights[cell] = weight
 
 

@@ -44,9 +44,9 @@ def open_engine(
     """Yield an engine over the `columns` (name to type) of the rows, and over `computed` columns.
 
     It uses as much memory as DuckDB by default: 80 % of the memory of the machine or of the control
-    group. Beyond that it spills to a private folder for temporary files. If `rehearsed`, the source
-    is opened in the same way, but no row is read. Raises SourceError, which never quotes data, if
-    DuckDB can't read the rows.
+    group. Beyond that it spills to a private folder for temporary files. `threads` is the number of
+    DuckDB's threads; None for its default. If `rehearsed`, the source is opened in the same way,
+    but no row is read. Raises SourceError, which never quotes data, if DuckDB can't read the rows.
     """
     try:
         # Close the connection first, then the feeders of the pipes that it reads.

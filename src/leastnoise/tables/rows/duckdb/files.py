@@ -90,7 +90,7 @@ def _list_files(text: str, folder: Path) -> list[tuple[Path, dict[str, str | Non
         within = _without_companions(_match_files(path, (_ANY,)))
         listed = [(path_, _partition_keys(path_.parent.relative_to(path))) for path_ in within]
         if not listed:
-            raise SourceError(f"The folder {path} has no {', '.join(FILES)} file in it.")
+            raise SourceError(f"The folder {path} has no {_words.join_names(FILES, 'or')} file.")
         return listed
     if glob.has_magic(text) and "\0" not in text:  # a byte that no file name contains
         start, pattern = _split_pattern(text)
@@ -169,8 +169,8 @@ def _partition_keys(inner: Path) -> dict[str, str | None]:
         key = _decode(name)
         if key is None:
             raise SourceError(
-                "The name of one of the source's folders isn't UTF-8 in the part before the =. "
-                "Rename the folder."
+                "In the name of a folder of the source, the part before the = isn't UTF-8. Rename "
+                "the folder."
             )
         if key in keys:  # messages don't quote the values, which may identify persons
             raise SourceError(

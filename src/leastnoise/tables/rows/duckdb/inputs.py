@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise import _words
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.source import Dialect
 from leastnoise.tables.values import csv_lines, parquet_rows, pipe, spill
@@ -147,7 +148,7 @@ class CsvFile(Input):
         if parquet_rows.escape_pattern(folder) != folder.absolute().as_posix():
             raise OSError(
                 f"DuckDB reads *, ? and [ in the name of the folder {folder} as a pattern. Set "
-                "TMPDIR to a folder without these letters."
+                "TMPDIR to a folder without these characters."
             )
         pipe.make_pipe(folder / "rehearsal")
 
@@ -242,8 +243,9 @@ class SeveralFiles(Input):
         first = self.parts[0]
         if set(part.keys) != set(first.keys):
             raise SourceError(
-                f"The folders of {part.file.name} and {first.file.name} name different columns: "
-                f"{_join_names(part.keys)} and {_join_names(first.keys)}."
+                f"The folders of {part.file.name} name {_columns_in_words(part.keys)}, but the "
+                f"folders of {first.file.name} name {_columns_in_words(first.keys)}. Use the same "
+                "columns in the names of all folders."
             )
         for name in {**expected, **columns}:
             if name not in columns or name not in expected:
@@ -256,8 +258,8 @@ class SeveralFiles(Input):
             column = columns[name]
             if (column.kind, column.exact_kind) != (wanted.kind, wanted.exact_kind):
                 raise SourceError(
-                    f"The column {name!r} holds {column.exact_kind or column.kind} in "
-                    f"{part.file.name} and {wanted.exact_kind or wanted.kind} in "
+                    f"The column {name!r} has the type {column.exact_kind or column.kind} in "
+                    f"{part.file.name}, but {wanted.exact_kind or wanted.kind} in "
                     f"{first.file.name}. All files of one source need the same types."
                 )
 
@@ -318,5 +320,7 @@ def _rename_parameters(sql: str, index: int) -> str:
     return _PARAMETER.sub(rf"$\1_{index}", sql)
 
 
-def _join_names(names: Collection[str]) -> str:
-    return ", ".join(map(repr, names)) or "none"
+def _columns_in_words(names: Collection[str]) -> str:
+    if not names:
+        return "no column"
+    return f"the column{'s' * (len(names) > 1)} {_words.join_names([*map(repr, names)])}"

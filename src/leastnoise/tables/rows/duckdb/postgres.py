@@ -165,8 +165,8 @@ def _check_encoding(encoding: str) -> None:
     """Raise SourceError for an encoding in which a single row could fail a release."""
     if encoding not in ENCODINGS:
         raise SourceError(
-            f"The PostgreSQL database stores texts in {encoding}, in which some bytes stand for "
-            "no character. A text with an invalid byte would make the release fail after the "
+            f"The PostgreSQL database stores texts in the encoding {encoding}, in which some bytes "
+            "are invalid. A text with an invalid byte would make the release fail after the "
             "ledger was charged. Copy the table to a database in UTF8 (CREATE DATABASE … "
             "ENCODING 'UTF8' TEMPLATE template0) or to a file."
         )

@@ -257,7 +257,10 @@ class StatisticalFile(Input):
 
 
 def _variable(name: str, letters: str, kind: str, form: str, *, suffix: str) -> _Variable:
-    """The variable with the type `kind` of pyreadstat and the format `form` of its program."""
+    """The variable with the type `kind` of pyreadstat and the format `form` of its program.
+
+    The program follows from `suffix`, the end of the file's name.
+    """
     if kind == "string":
         return _Variable(name=name, letters=letters, kind="VARCHAR")
     if suffix in {".sav", ".zsav"}:

@@ -185,8 +185,8 @@ def _check_capitals(session: Any, name: str, columns: Iterable[str]) -> None:
         other = seen.setdefault(column.casefold(), column)
         if other != column:
             raise SourceError(
-                f"Spark can't tell the columns {other!r} and {column!r} of {name} apart. Rename "
-                "one of the columns, or set spark.sql.caseSensitive to true."
+                f"The columns {other!r} and {column!r} of {name} differ only in capitals, which "
+                "Spark ignores. Rename one of the columns, or set spark.sql.caseSensitive to true."
             )
 
 
