@@ -359,7 +359,7 @@ def test_what_is_said_of_it() -> None:
     assert "no additive noise has a root mean square below" in text
     for part, spec in itertools.product(built.parts, [built.spec]):
         (listing,) = part.listings(spec)
-        assert "q: 4 sums, computed from 2 cells with noise, for" in listing.title
+        assert "q: 4 sums, computed after noise is added to 2 cells, for" in listing.title
 
 
 @pytest.mark.parametrize("seed", range(60))
