@@ -152,7 +152,7 @@ def test_a_collated_text_is_read_by_the_same_grammar(
 def test_files_that_differ_and_types_that_do_not_fit(session: Any, tmp_path: Path) -> None:
     ROWS.to_parquet(tmp_path / "a.parquet")
     ROWS.astype({"x": "int64"}).to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(SourceError, match=r"holds BIGINT in b\.parquet and DOUBLE in a\.parquet"):
+    with pytest.raises(SourceError, match=r"BIGINT in b\.parquet, but DOUBLE in a\.parquet"):
         integers(raw_spec(["a.parquet", "b.parquet"]), tmp_path, engine="spark")
     for where in (["file:///a", "file:///b"], "file:///{a,a}"):
         with pytest.raises(SourceError, match="only one folder or one pattern"):
