@@ -270,7 +270,7 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "<details><summary>About this protection" in text
     assert "Protected: the presence or absence of any one patient." in words
     assert "count (each patient once)" in words
-    assert f"In sums, sum of {HOSTILE} is " in " ".join(words)
+    assert f"Table sums: the published sum of {HOSTILE} is " in " ".join(words)
     # both keys of a table are its edges
     assert f"count of rows, by plan and {HOSTILE}" in words
     assert words.count("0 to below 5") == 2 * 1
@@ -304,14 +304,14 @@ def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
     named = {"name": "named", "sums": "sum,plan\nall,\nfirst,1\n"}
     release(folder, query=[query, query | named]).run()
     text = page.report(folder / "out")
-    assert "In q, count of rows is highest for" in text
-    assert "named, count of rows: " not in text
+    assert "Table q: the published count of rows is highest for" in text
+    assert "Table named: the published" not in text
 
 
 @pytest.mark.parametrize(
     ("second", "sentence"),
     [
-        ((4, 2, 6), "highest for plan 2: 4 (2 to 6); lowest for plan 1: 3 (1 to 5)."),
+        ((4, 2, 6), "highest for plan 2: 4 (2 to 6). It is lowest for plan 1: 3 (1 to 5)."),
         ((3, 2, 4), "the same for all groups that are shown: 3."),
         ((math.nan, math.nan, math.nan), "shown only for plan 1: 3 (1 to 5)."),
     ],
@@ -329,7 +329,7 @@ def test_only_different_numbers_are_called_the_highest_and_the_lowest(
         sentences=(),
         link="",
     )
-    assert section.findings() == [f"In q, count of rows is {sentence}"]
+    assert section.findings() == [f"Table q: the published count of rows is {sentence}"]
 
 
 def test_no_quantile_is_called_the_highest(tmp_path: Path) -> None:
@@ -339,8 +339,8 @@ def test_no_quantile_is_called_the_highest(tmp_path: Path) -> None:
     columns = {"x": {"bounds": [0, 10], "candidates": [*range(11)]}}
     release(folder, query=query, columns=columns).run()
     text = page.report(folder / "out")
-    assert "In q, count of rows is highest for" in text
-    assert "q, median of x" not in text.partition("The tables")[0]
+    assert "Table q: the published count of rows is highest for" in text
+    assert "the published median of x" not in text.partition("The tables")[0]
 
 
 @pytest.mark.dense

@@ -318,8 +318,8 @@ def test_the_plan_names_both_errors() -> None:
     (published, *_) = texts(keys.sentences({}), Topic.NOISE)
     assert published == (
         "The table groups publishes groups with their keys, but without a count of rows. A key "
-        f"that {keys.half:,} persons have is published in half of all cases, and a key that "
-        f"{keys.nearly:,} have in 95 of 100 cases."
+        f"that {keys.half:,} persons have is published with a probability of at least ½, and a key "
+        f"that {keys.nearly:,} persons have with a probability of at least 95 %."
     )
     (chosen,) = texts(keys.sentences({}), Topic.GROUPS)
     assert chosen.startswith("If keys are published without a count, chance decides which")

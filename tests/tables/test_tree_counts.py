@@ -65,7 +65,9 @@ def test_a_tiny_group_has_no_quantiles(tmp_path: Path, kind: str) -> None:
     assert 0 < columns["count_x_std"][0] < 0.01
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 2}
     page = report(tmp_path / "out")
-    assert "In each group, the count of rows with x is the sum of the noisy counts" in page
+    assert (
+        "In each group, the count of rows where x is known is the sum of the noisy counts" in page
+    )
     assert "Groups are left out if their published count_x is below 100." in page
 
 

@@ -53,10 +53,7 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
     (claim,) = (item for name, item in released.certificate.draws if name == "q.quantiles")
     assert claim.neighbours == neighbours
     page = report(tmp_path / "out")
-    assert (
-        "Quantiles are computed from noisy counts of the rows at each of 11 public candidates"
-        in page
-    )
+    assert "Each value is rounded to the nearest of 11 public candidates" in page
     assert "There is no interval for the value of a quantile" not in page
     (note,) = (note for note in released.plan.notes if "Quantiles by a tree" in note)
     assert "a true quantile lies between" in note

@@ -223,7 +223,7 @@ def test_it_is_said_what_is_published() -> None:
     assert plan.claim.reach == 3
     assert plan.claim.groups == 2
     (threshold,) = texts(plan.sentences({}), Topic.NOISE)
-    assert f"in half of all cases, and a group of {plan.sizes.nearly:,} in 95 of 100" in threshold
+    assert f"at least ½, and a group of {plan.sizes.nearly:,} with a prob" in threshold
     (groups,) = texts(plan.sentences({}), Topic.GROUPS)
     assert "Nothing is published about the other groups" in groups
     record = json.loads(json.dumps(plan.to_record()))

@@ -32,7 +32,13 @@ from leastnoise.certificate.subject import (
     one_release,
     shifts_of,
 )
-from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
+from leastnoise.errors import (
+    CertificateRejected,
+    InvalidArgument,
+    NotApplicable,
+    NotCertified,
+    show_value,
+)
 from leastnoise.guarantees.budget import (
     A_SAMPLING_RATE,
     LEAST_SAMPLING_RATE,
@@ -485,8 +491,8 @@ def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
     geometry = read_record(fields["geometry"], Geometry, where="geometry")
     if fields["dimension"] != geometry.dimension:
         raise CertificateRejected(
-            f"The certificate's dimension must be {geometry.dimension}, the number of coordinates "
-            "of its geometry."
+            f"The certificate states dimension {show_value(fields['dimension'])}, but its entry "
+            f"geometry has dimension {geometry.dimension}."
         )
     return geometry
 

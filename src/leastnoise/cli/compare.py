@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _PLOT = (
     "Draw figures in a file ending in .svg, .png or .pdf, or in the terminal (-). For one "
-    "number, the figures show errors by epsilon, and densities. For a vector, they show errors "
-    "by dimension, and the radius of the noise. About eight comparisons are computed, which take "
-    "some seconds each."
+    "number, the figures show the error of each noise by epsilon, and the densities of the noise. "
+    "For a vector, they show errors by dimension, and the radius of the noise. About eight "
+    "comparisons are computed, which take some seconds each."
 )
 
 

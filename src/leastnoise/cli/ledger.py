@@ -64,7 +64,8 @@ def group() -> None:
     BUDGET,
     "--filter rule",
     among("sums", "zcdp"),
-    "Rule by which charges add up; if left out, the rule of the first charge.",
+    "Rule by which charges add up. If left out, the first charge decides: the rule that allows "
+    "more charges like it.",
 )
 @options.as_json
 def init(

@@ -260,7 +260,7 @@ _LEDGER = (
 @option(_MORE, "--key", FILE, "Check the signature with this public key (Ed25519, PEM).")
 @options.as_json
 def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) -> None:
-    """Prove a certificate or a release again, from its own contents.
+    """Check a certificate or a release: prove its statements again, from its files alone.
 
     Exit code 1 if any part of the certificate or release is false.
     """

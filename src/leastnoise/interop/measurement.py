@@ -139,8 +139,9 @@ def _privacy(
                 name="d_in",
                 value=d_in,
                 expected=f"0 <= d_in <= {decimal_text(bound)}, the certified sensitivity",
-                hint="If one person can change the query by more, calibrate again with the "
-                "query's own sensitivity, such as sensitivity=L1(Fraction(query.map(2))).",
+                hint="If one person can change the query by more, calibrate again with a larger "
+                "sensitivity. OpenDP computes it for inputs that differ by at most d: give "
+                "sensitivity=L1(Fraction(query.map(d))), or L2 for an l2 distance.",
             )
         return ceiling[0] if pure else ceiling
 

@@ -161,8 +161,8 @@ class Store:
             return  # left to SQLite, which reports it or creates the file
         except (OSError, UnicodeEncodeError):  # for a loop of links, or an unpaired surrogate
             raise InvalidInput(
-                f"The system can't look up {str(self.path)!r}. Give another path, or check its "
-                "links and the rights to its folders."
+                f"The system can't look up {str(self.path)!r}. Check your rights to the folders of "
+                "this path, and whether links in it lead in a circle; or give another path."
             ) from None
         if not stat.S_ISREG(mode):
             raise InvalidInput(

@@ -180,7 +180,7 @@ def _promise(budget: Budget, spec: Spec) -> str:
     weak = " With an ε this large, the promise is weak." if budget.epsilon > 4 else ""
     return (
         f"The bound above limits how much any one {person} can change the probability of these "
-        f"tables. Nothing else is promised.{weak}"
+        f"tables. Nothing more than this bound is promised.{weak}"
     )
 
 
@@ -207,11 +207,15 @@ def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -
     )
     small = ""
     if any(part.layout.unlisted and not part.layout.accurate for part in parts):
-        small = "For groups that nobody listed, it uses the noise that publishes smaller groups. "
+        small = (
+            "But for groups that nobody listed, it prefers noise with which small groups are "
+            "likelier to be shown. "
+        )
     return (
         "<p>leastnoise uses the noise with the smallest error among the kinds that it can prove. "
-        f"{small}The last columns state how many times as large the error of plain noise is, for "
-        "the same budget and limits.</p>" + wide_table("errors", "", heads, rows)
+        f"{small}The last two columns compare this noise with Laplace and Gaussian noise, for the "
+        "same budget and limits: 2 times means twice the standard deviation.</p>"
+        + wide_table("errors", "", heads, rows)
     )
 
 

@@ -106,7 +106,7 @@ class TableSection:
                 continue
             most = max(known, key=lambda row: numbers[row][0])
             least = min(known, key=lambda row: numbers[row][0])
-            start = f"In {self.name}, {name} is "
+            start = f"Table {self.name}: the published {name} is "
             high, low = _format(numbers[most], counts), _format(numbers[least], counts)
             if len(numbers) == 1:
                 sentences.append(f"{start}{high}.")
@@ -119,8 +119,8 @@ class TableSection:
                 value = _format((numbers[most][0], math.nan, math.nan), counts)
                 sentences.append(f"{start}the same for all groups that are shown: {value}.")
             else:
-                start += f"highest for {self._group(most)}: {high}; "
-                sentences.append(f"{start}lowest for {self._group(least)}: {low}.")
+                start += f"highest for {self._group(most)}: {high}. "
+                sentences.append(f"{start}It is lowest for {self._group(least)}: {low}.")
         return sentences
 
     def to_html(self) -> str:

@@ -26,7 +26,7 @@ _REFUSED = {
     "t ilike 'a%'": "Write lower(x) like 'a%'",
     "t like 'a!%' escape '!'": "like takes no escape here",
     "t like t": "Expected a constant pattern after like",
-    "replace(t, '', 'a')": "with constants and 'old' not ''",
+    "replace(t, '', 'a')": "'old' must not be empty",
     "left(t, -1)": "with n from 0 to 4,096 letters",
     "t || x": "|| takes a text, got a number. Round it first: round(x).",
     "t || at": "|| takes a text, got a timestamp. Write date(x).",

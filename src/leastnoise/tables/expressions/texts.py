@@ -102,7 +102,10 @@ def _replace(node: Parsed, read: Read) -> Expression:
     parts = [read(node.args.get(name)) for name in ("expression", "replacement")]
     values = [part.value if isinstance(part, Constant) else None for part in parts]
     if not all(isinstance(value, str) for value in values) or not values[0]:
-        raise ValueError("Expected replace(text, 'old', 'new'), with constants and 'old' not ''.")
+        raise ValueError(
+            "Expected replace(text, 'old', 'new'). Write 'old' and 'new' as texts in quotes; 'old' "
+            "must not be empty."
+        )
     return Call("replace", (text, *parts), "text")
 
 

@@ -314,8 +314,8 @@ PURE_NOTE = (
     "With delta = 0 privacy losses add up, so that each draw of noise has its share of epsilon."
 )
 SPLIT_NOTE = (
-    "A joint proof for all draws of noise would not allow less noise, so each draw spends its "
-    "own share of the budget."
+    "Each draw of noise spends its own share of the budget. No proof for all draws together was "
+    "found that gives every draw less noise."
 )
 JOINT_NOTE = (
     "All queries together meet the budget, by tight composition. Each query has less noise than "

@@ -458,9 +458,10 @@ class ReleaseBuilder:
                 raise InvalidArgument(
                     name="by",
                     value=name,
-                    expected=f"a column whose groups are known: give keys={{{name!r}: [...]}}. "
-                    'Such a list is public, and never taken from the data. Give "private" '
-                    "in place of the list for groups that nobody listed",
+                    expected="a column whose groups are known",
+                    hint=f"Give keys={{{name!r}: [...]}}. The list must be public knowledge, and "
+                    'not be taken from the data. Give "private" in place of the list for groups '
+                    "that nobody listed.",
                 )
         added = () if statistic is None else (statistic,)
         statistics = dict.fromkeys([*self.queries.get(names, ()), *added])

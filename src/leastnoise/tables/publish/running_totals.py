@@ -181,8 +181,9 @@ def _is_newest(spec: Spec, state: State, begun: ChargedSeries, file: StateFile) 
     """
     if state.plan != plan_digest(spec, begun.certificate):
         raise Refused(
-            f"The state file {file.path} belongs to another plan. Within a series, the cells, "
-            f"limits, filters, tree and epsilon must stay the same: undo the change. {_NOTHING}"
+            f"The state file {file.path} belongs to another plan. Within a series, the spec must "
+            "stay the same, except [output], [report], the source and its format, the ledger and "
+            f"the state file: undo every other change. {_NOTHING}"
         )
     if state.position > begun.published:
         raise Refused(_PUT_BACK.format(what=f"the state file {file.path}"))

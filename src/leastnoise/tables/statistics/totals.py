@@ -179,9 +179,9 @@ class Count(Total):
     counts: ClassVar[bool] = True
 
     def in_words(self, labels: Mapping[str, str]) -> str:
-        """The label, or "count of rows with" the column's label."""
+        """The label, or "count of rows where" the column's label "is known"."""
         name = labels.get(self.column)
-        return self.label if name is None else f"count of rows with {name}"
+        return self.label if name is None else f"count of rows where {name} is known"
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """The component that counts rows."""

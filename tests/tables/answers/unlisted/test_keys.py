@@ -84,5 +84,5 @@ def test_replaced_units_and_small_budgets() -> None:
         assert large.first(HALF) == half
     for groups in (1, 2):
         assert find_chances(Budget(epsilon="1e-4", delta="1e-9"), groups, "add-remove") is None
-    with pytest.raises(Refused, match=r"'groups': with this share.*Raise epsilon or delta"):
+    with pytest.raises(Refused, match=r"with this part of the budget.*Raise epsilon or delta"):
         planned(statistics=[], privacy={"epsilon": "1e-4", "delta": "1e-9"})

@@ -67,7 +67,7 @@ def test_with_three_groups_each_preference_names_the_other() -> None:
         ratio = other.chosen.std / chosen.chosen.std
         assert f'prefer = "{name}", the noise would be {ratio:.3g} times as large' in trade
         assert f"(std {other.chosen.std:.4g} of the count)" in trade
-        assert f"a group of {other.chosen.half} would be published in half of all cases" in trade
+        assert f"a group of {other.chosen.half} would be published with a probability" in trade
     assert preferred(contribution=limits) == groups
     assert "prefer" not in groups.to_record()
     assert accurate.to_record()["prefer"] == "accuracy"

@@ -134,9 +134,10 @@ class TreePlan(QuantilePlan):
             count = names.get(error.statistic, error.statistic)
             total = f" In each group, the {count} is the sum of the noisy counts at all candidates."
         return (
-            "Quantiles are computed from noisy counts of the rows at each of "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}. {rows} The ends of an "
-            "interval lie halfway between two candidates. An interval around the first candidate "
+            f"Each value is rounded to the nearest of {self.layout.candidates.cells:,} "
+            f"{self._ends_on_page}. The rows at each candidate are counted with noise, and the "
+            f"quantiles are computed from these counts. {rows} The ends of an interval lie "
+            "halfway between two candidates. An interval around the first candidate "
             f"begins at -inf, and an interval around the last candidate ends at inf.{total}"
         )
 

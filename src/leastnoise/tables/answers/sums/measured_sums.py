@@ -103,8 +103,9 @@ class MeasuredSums(Summed):
     def describe_noise(self, unit: str = "") -> str:
         """A sentence about the measured tables; `unit` follows each standard deviation."""
         tables = [
-            f"{'the numbers by ' if self.columns(table) else ''}{self.in_columns(table)} "
-            f"({claim.noise.name}, std {self.count_std(claim):.4g}{unit})"
+            f"{'each number of the table by ' if self.columns(table) else ''}"
+            f"{self.in_columns(table)} ({claim.noise.name} noise, std "
+            f"{self.count_std(claim):.4g}{unit})"
             for table, claim in self.measured.items()
         ]
         return f"Noise is drawn for {_words.join_names(tables)}."

@@ -25,7 +25,7 @@ from leastnoise.tables.answers.base import (
 from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
-from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
+from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims, sizes_in_words
 from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
@@ -314,9 +314,10 @@ def _on_page(groups: UnlistedPlan) -> str:
 
 def groups_on_page(chosen: GroupSizes) -> str:
     """The page's sentences about sizes of published groups, and about the bias of their counts."""
+    of_size = "group whose count without noise is {}"
+    sizes = sizes_in_words(of_size, "shown", chosen.half, chosen.nearly)
     return (
         "Nobody listed these groups in advance. No group with a noisy count below "
-        f"{chosen.threshold:.6g} is shown. Half of all groups of {chosen.half:,} are shown, "
-        f"and 95 % of groups of {chosen.nearly:,}. A group that isn't shown may be small, or "
+        f"{chosen.threshold:.6g} is shown. A {sizes} A group that isn't shown may be small, or "
         "empty. Near the threshold, shown counts are biased upwards."
     )

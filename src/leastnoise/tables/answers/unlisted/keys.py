@@ -24,7 +24,7 @@ from leastnoise.tables.answers.base import (
 )
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
-from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
+from leastnoise.tables.answers.unlisted.search import find_least, least_in_words, sizes_in_words
 from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
 from leastnoise.tables.layout.boundings.in_unlisted_groups import InUnlistedGroups
 from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
@@ -166,9 +166,8 @@ class KeysPlan(AloneInDraw):
             else "lists keys without any numbers"
         )
         published = (
-            f"The table {self.name} {lists}. A key that {self.half:,} {self._units} have is "
-            f"published in half of all cases, and a key that {self.nearly:,} have in 95 of 100 "
-            "cases."
+            f"The table {self.name} {lists}. A "
+            f"{sizes_in_words(self._of_size, 'published', self.half, self.nearly)}"
         )
         if self.least is None:
             return [published]
@@ -177,6 +176,10 @@ class KeysPlan(AloneInDraw):
     @property
     def _units(self) -> str:
         return "rows" if self.layout.by_row else "persons"
+
+    @property
+    def _of_size(self) -> str:
+        return f"key that {{}} {self._units} have"
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
         """Sentences about the chances of keys, and about keys that are not published."""
@@ -192,10 +195,10 @@ class KeysPlan(AloneInDraw):
         yield Sentence(Topic.CHECKED, KEYS_CHECKED)
         yield Sentence(
             Topic.PAGE,
-            "Nobody listed these keys in advance. Chance decides which keys are shown: one half "
-            f"of all keys that {self.half:,} {units} have, and 95 % of keys that {self.nearly:,} "
-            f"have. The number of {units} with a key is not published. A key that isn't shown "
-            f"may belong to few or many {units}.",
+            "Nobody listed these keys in advance. Chance decides which keys are shown. A "
+            f"{sizes_in_words(self._of_size, 'shown', self.half, self.nearly)} The number of "
+            f"{units} with a key is not published. A key that isn't shown may belong to few or "
+            f"many {units}.",
         )
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:

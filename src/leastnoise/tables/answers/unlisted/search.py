@@ -83,9 +83,8 @@ class GroupSizes:
     def in_words(self, claim: ThresholdCertificate) -> str:
         """Sentences about the threshold, and about the sizes of published groups."""
         return (
-            f"A group is published if its noisy count is {self.least_count(claim)}. So a group of "
-            f"{self.half:,} is published in half of all cases, and a group of {self.nearly:,} in "
-            "95 of 100 cases."
+            f"A group is published if its noisy count is {self.least_count(claim)}. So a "
+            f"{sizes_in_words('group of {}', 'published', self.half, self.nearly)}"
         )
 
     def least_count(self, claim: ThresholdCertificate) -> str:
@@ -95,6 +94,18 @@ class GroupSizes:
             f", and with probability {chance:.3g} if its noisy count is {self.threshold:.6g}"
         )
         return f"{float(claim.threshold):.6g} or more{sometimes if chance else ''}"
+
+
+def sizes_in_words(of_size: str, shown: str, half: int, nearly: int) -> str:
+    """The sizes from which groups or keys are `shown` with probability ½ and .95, after an article.
+
+    `of_size` has {} in place of the size: "group of {}". A probability may be far above ½ or .95,
+    since sizes are whole numbers.
+    """
+    likely = f"{of_size.format(f'{half:,}')} is {shown} with a probability of at least"
+    if half == nearly:
+        return f"{likely} 95 %."
+    return f"{likely} ½, and a {of_size.format(f'{nearly:,}')} with a probability of at least 95 %."
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
@@ -157,7 +168,7 @@ class Otherwise:
         of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
         return (
             f"would be {self.ratio:.3g} times as large{of_count}, and a group of "
-            f"{self.noise.half:,} would be published in half of all cases."
+            f"{self.noise.half:,} would be published with a probability of at least ½."
         )
 
 
