@@ -15,6 +15,7 @@ from leastnoise.tables.answers.unlisted.search import (
     UnlistedPlan,
     find_least,
     publication_chance,
+    sizes_in_words,
 )
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
@@ -217,3 +218,12 @@ def test_what_can_not_be_is_refused_with_what_to_write(
     record = dict(caught.value.problems)
     assert any(where.startswith(key) for where in record), record
     assert says in " ".join(record.values())
+
+
+def test_equal_sizes_are_stated_once() -> None:
+    """Sizes are whole, so probabilities jump; a sentence never gives one size two probabilities."""
+    likely = "is shown with a probability of at least"
+    assert sizes_in_words("group of {}", "shown", 5, 5) == f"group of 5 {likely} 95 %."
+    apart = sizes_in_words("group of {}", "shown", 1000, 1200)
+    other = "and a group of 1,200 with a probability of at least 95 %."
+    assert apart == f"group of 1,000 {likely} ½, {other}"
