@@ -140,7 +140,7 @@ def test_tables_of_many_columns_agree_exactly(tmp_path: Path) -> None:
         (lambda b: b.__delitem__(0), "Not every table of"),
         (lambda b: b.reverse(), "order|no table"),
         (lambda b: b[3].update(name="q.3"), "no table"),
-        (lambda b: b[3].update(name=b[2]["name"]), "no table|number of coordinates"),
+        (lambda b: b[3].update(name=b[2]["name"]), "no table|twice|number of coordinates"),
         (
             lambda b: b[-1]["certificate"]["sensitivity"].update(bound="0.5"),
             "certificate's sensitivity",

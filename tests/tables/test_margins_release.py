@@ -209,7 +209,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     ("change", "text"),
     [
         (lambda b: b.reverse(), "order"),
-        (lambda b: b.append(b[-1]), "no table|distinct"),
+        (lambda b: b.append(b[-1]), "no table|twice"),
         (lambda b: b.__delitem__(-1), "Not every table of"),
         (lambda b: b[0].update(name="people"), "no table"),
         (lambda b: b[0].update(name="people.9"), "no table"),
@@ -217,7 +217,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
         (lambda b: b[0]["certificate"].update(epsilon="2"), "people"),
         (lambda b: b[1]["certificate"].update(epsilon="0.01"), "plan.json"),
         (lambda b: b[1]["certificate"]["sensitivity"].update(l0=2), "people"),
-        (lambda b: b[1]["certificate"].update(dimension=2), "coordinates"),
+        (lambda b: b[1]["certificate"].update(dimension=2), "dimension"),
         (lambda b: b[1]["certificate"].update(grid=None), "must state the grid"),
         (lambda b: b[1]["certificate"]["noise"]["parameters"].update(cells=2), "people|function"),
     ],

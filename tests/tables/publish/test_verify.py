@@ -58,7 +58,7 @@ EDITS = {
         "basic composition: epsilons and deltas add up",
     ),
     "the plan's notes": ("plan.json", "cover the noise alone", "cover all"),
-    "what is missing": ("plan.json", "are left out of its", "are in its"),
+    "what is missing": ("plan.json", "are left out of the", "are in the"),
     "a second field in the plan": ("plan.json", '"unit": "who"', '"unit": "x", "unit": "who"'),
     "a third field in the plan": ("plan.json", '"unit": "who"', '"unit": "who", "more": 1'),
     "the plan's version": ("plan.json", '"version": 1', '"version": true'),

@@ -251,7 +251,7 @@ def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, k
     page = report(folder)
     assert "chosen to make the largest standard deviation small" in page
     largest = format_for_page(part[kind]["largest_std"])
-    assert f"add up with this table is {largest}." in page
+    assert f"add up with this table, the largest is {largest}." in page
     spec, plan = folder / "spec.toml", folder / "plan.json"
     text, message = (path.read_text(encoding="utf-8") for path in (spec, plan))
     assert text.count('objective = "largest"\n') == 1
