@@ -183,6 +183,6 @@ def test_a_database_of_bytes_that_are_no_letters_is_refused_before_the_charge(
             "CREATE TABLE towns (town text)",
             f"INSERT INTO towns VALUES ('a'), (convert_from('\\x81'::bytea, '{encoding}'))",
         )
-        with pytest.raises(SourceError, match=f"in {encoding}, .* database in UTF8"):
+        with pytest.raises(SourceError, match=f"encoding {encoding}, .* database in UTF8"):
             release(tmp_path, address, "towns", query)
     assert ledger.accounts()["rows"].charges == 0
