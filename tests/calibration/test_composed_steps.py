@@ -143,5 +143,5 @@ def test_spherical_staircases_in_many_dimensions_are_for_one_release() -> None:
 
 @pytest.mark.slow
 def test_without_epsilon_the_search_ends() -> None:
-    with pytest.raises(Refused, match="No least noise"):
+    with pytest.raises(Refused, match="no smallest noise"):
         ln.calibrate("tulap", epsilon=0, delta="1e-2", sensitivity=ln.L2(1), compositions=2)
