@@ -19,6 +19,7 @@ from leastnoise.certificate.records import (
     number_text,
     parse_object,
     read_budget,
+    read_interval,
     read_noise,
     read_record,
     require_type,
@@ -446,7 +447,7 @@ class Certificate:
                 noise=read_noise(fields["noise"], dimension=noise_dimension),
                 sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
                 geometry=geometry,
-                delta=_interval_of(fields["delta_interval"]),
+                delta=read_interval(fields["delta_interval"], where="delta_interval"),
                 compositions=fields["compositions"],
                 sampling_rate=number(fields["sampling_rate"], where="sampling_rate"),
                 grid=None if fields["grid"] is None else number(fields["grid"], where="grid"),
@@ -495,11 +496,3 @@ def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
             f"geometry has dimension {geometry.dimension}."
         )
     return geometry
-
-
-def _interval_of(value: object) -> Interval:
-    ends = require_type(value, list, where="delta_interval")
-    if len(ends) != 2:
-        raise CertificateRejected("The certificate's delta_interval must be a list of two numbers.")
-    lower, upper = (float(number(end, where="delta_interval")) for end in ends)
-    return Interval(lower, upper)

@@ -22,7 +22,7 @@ from leastnoise.errors import MOST_SHOWN, CertificateRejected, InvalidInput, sho
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.exact import Interval, decimal_text, exact
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
@@ -145,6 +145,15 @@ def check_header(fields: dict[str, Any], *, kind: str) -> None:
             f"The file has the format version {show_value(fields['version'])}, but the installed "
             f"leastnoise reads version {VERSION}."
         )
+
+
+def read_interval(value: object, *, where: str) -> Interval:
+    """Read the list of an interval's two ends. Raises CertificateRejected if it isn't one."""
+    ends = require_type(value, list, where=where)
+    if len(ends) != 2:
+        raise CertificateRejected(f"The certificate's {where} must be a list of two numbers.")
+    lower, upper = (float(number(end, where=where)) for end in ends)
+    return Interval(lower, upper)
 
 
 def read_budget(fields: dict[str, Any]) -> Budget:

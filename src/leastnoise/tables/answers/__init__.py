@@ -11,6 +11,7 @@
 | `quantiles` | quantiles, by chance or by a tree |
 | `selection` | the largest groups, selected before their counts get noise |
 | `noisy`, `single` | the base of answers with noise, and of answers to one query |
+| `error_words` | errors as texts in the tables of a plan |
 | `columns` | checks of the columns of a published table |
 | `kinds` | lists all kinds of query, finds the kind of a query, and lays queries out |
 | `match_certificates` | lists the answers to a spec, and matches certificates to them |

@@ -20,7 +20,12 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
-from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.answers.error_words import (
+    bounds_of_error,
+    half_width,
+    plain_in_words,
+    std_in_words,
+)
 from leastnoise.tables.layout.layout import ASSUMED
 from leastnoise.tables.noise.errors import (
     check_range,
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.errors import ExpectedError, Wish
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import AnyStatistic, NoiseError
+    from leastnoise.tables.statistics.base import NoiseError
 
 PARTS_NOTE = (
     "If a query counts both persons and rows, its noise is compared with plain Laplace and "
@@ -74,7 +79,6 @@ SUPPRESSED_CHECKED = (
     "their sums."
 )
 BIASED = ": noise decides which of its groups are published, and their differences are biased."
-WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
 FINEST_GRID = Fraction(1, 2**22)
@@ -251,7 +255,7 @@ class NoisyPart(TablePart):
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Rows of the plan's table: statistic, 95 % half-width, and comparison with plain noise."""
         return [
-            (self._statistic(error, spec), half_width(error), _plain(error))
+            (self._statistic(error, spec), half_width(error), plain_in_words(error))
             for error in self.errors
             if error.rows in {None, _TYPICAL} or self.layout.assumed != ASSUMED
         ]
@@ -272,7 +276,7 @@ class NoisyPart(TablePart):
                 + widest[error.statistic],
                 f"{error.std:.4g}",
                 f"±{error.half_width_95:.4g}" if math.isfinite(error.half_width_95) else "no bound",
-                *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
+                *map(std_in_words, (error.plain_laplace_std, error.plain_gaussian_std)),
             )
             for error in self.errors
         ]
@@ -478,35 +482,3 @@ def describe_selected() -> Iterator[Sentence]:
     """Sentences about groups that are chosen by their published counts, which are then biased."""
     yield Sentence(Topic.SELECTED, SELECTED_NOTE)
     yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
-
-
-def half_width(error: ExpectedError) -> str:
-    """The half-width of the 95 % interval as text, or "no bound" if it is infinite."""
-    half = error.half_width_95
-    return f"{half:,.4g}" if math.isfinite(half) else "no bound"
-
-
-def bounds_of_error(spec: Spec, asked: AnyStatistic) -> str:
-    """The remark " (widest bounds)" if the release itself finds a statistic's bounds; else "".
-
-    A plan then shows the error for the widest bounds that the release may find.
-    """
-    return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
-
-
-def _std(value: float | None) -> str:
-    return "impossible" if value is None else f"{value:.4g}"
-
-
-def _plain(error: ExpectedError) -> str:
-    """The better plain noise as text: its name, and its std divided by the std of `error`.
-
-    "impossible" if the budget allows no plain noise, and "–" if the ratio is infinite.
-    """
-    known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
-    possible = [(std, name) for name, std in known if std is not None]
-    if not possible:
-        return "impossible"
-    std, name = min(possible)
-    times = std / error.std if error.std else math.inf
-    return f"{name} {times:.2f}×" if math.isfinite(times) else "–"

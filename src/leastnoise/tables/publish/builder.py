@@ -64,14 +64,11 @@ def release(  # noqa: PLR0913  # the sections of a spec
     Args:
         data: The rows: a frame, the path of a file, or the `data` section of a spec.
         unit: The column that identifies a person, or "row" if each row is a person.
-        epsilon: Privacy budget ε, an exact decimal, or "least" for the smallest ε that meets the
-            accuracies of the queries.
+        epsilon: Privacy budget ε, or "least" for the smallest ε that meets all accuracies.
         delta: Privacy budget δ.
         rho: Privacy budget ρ of zCDP, in place of `epsilon`; the report states the ε at `delta`.
-        neighbours: Whether a person is added or removed ("add-remove"), or replaced
-            ("replace-one").
-        max_rows: Most rows of a person that count. If `unit` is a column, at least one of the
-            three limits is needed.
+        neighbours: "add-remove" if a person is added or removed, or "replace-one".
+        max_rows: Most rows of a person that count. A column as `unit` needs one of three limits.
         max_groups: Most groups of a table in which a person counts.
         max_rows_per_group: Most rows of a person that count in one group.
         columns: Public facts about columns, such as keys and bounds, by column.
@@ -418,8 +415,7 @@ class ReleaseBuilder:
     ) -> ReleaseBuilder:
         """Add the statistic `kind` of a column, with public `facts` about this column.
 
-        `more` is the text of the statistic's further arguments. Raises InvalidArgument if the
-        statistic needs bounds or candidates, and they are given neither now nor before.
+        `more` has further arguments. Raises InvalidArgument for missing bounds or candidates.
         """
         name = _validate.text(column, name="column")
         given = {key: value for key, value in facts.items() if value is not None}
@@ -459,9 +455,8 @@ class ReleaseBuilder:
                     name="by",
                     value=name,
                     expected="a column whose groups are known",
-                    hint=f"Give keys={{{name!r}: [...]}}. The list must be public knowledge, and "
-                    'not be taken from the data. Give "private" in place of the list for groups '
-                    "that nobody listed.",
+                    hint=f"Give keys={{{name!r}: [...]}}: a list that is public knowledge, not "
+                    'from the data. Or give "private" for groups that nobody listed.',
                 )
         added = () if statistic is None else (statistic,)
         statistics = dict.fromkeys([*self.queries.get(names, ()), *added])
@@ -475,8 +470,7 @@ class ReleaseBuilder:
     ) -> ReleaseBuilder:
         """A builder with these queries, and with the `given` facts about columns added.
 
-        Raises InvalidArgument if a fact contradicts an earlier one about the same column, and the
-        errors of `Release` if the spec is invalid.
+        Raises InvalidArgument if a fact contradicts an earlier fact, and the errors of `Release`.
         """
         columns = {**self.columns}
         for name, facts in given.items():

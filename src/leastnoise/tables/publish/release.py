@@ -232,8 +232,7 @@ class Release:
             The ε; None if the spec's own ε is enough, or if the budget is in ρ.
 
         Raises:
-            Refused: No ε up to 100 is enough, or no noise can serve a query; for a series also as
-                in `plan`.
+            Refused: No ε up to 100 is enough, no noise can serve a query, or as in `plan`.
         """
         from leastnoise.tables.plan import least_epsilon
         from leastnoise.tables.publish.prepare import Standing
@@ -244,10 +243,9 @@ class Release:
     def _find_plan(
         self, progress: Progress | None, standing: Standing | None = None
     ) -> tuple[SpecLayout, Plan]:
-        """The spec with its ε, and its plan; computed once, since they don't depend on rows.
+        """The spec with its ε, and the plan as in `plan`; computed once, since no row matters.
 
-        For a series that has begun, this is the plan that was charged, unless the spec asks for the
-        least ε. Raises SpecError if a column's bounds are found but not used.
+        Raises SpecError if a column's bounds are found but not used.
         """
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
@@ -292,11 +290,9 @@ class Release:
     def target(self) -> Path | None:
         """The directory that `run` would create now.
 
-        Exception: if a release with running totals was drawn, but its directory isn't complete,
-        `run` first creates that directory.
-
         Returns:
-            The directory (in a series, of the next release); None for a spec without an output.
+            The directory (in a series, of the next release); None for a spec without an output. If
+            a release with running totals was drawn and lacks its directory, `run` creates it first.
 
         Raises:
             LedgerRejected: The ledger of a series was edited; for other errors see `Ledger.charge`.
@@ -334,14 +330,12 @@ class Release:
 
         Without a series, every call is another release: it draws fresh noise and spends the whole
         budget again. A ledger is charged before a row is read, and stays charged if the release
-        then fails. The first release of a series is charged for all; each release has its own
-        directory.
+        then fails. The first release of a series is charged for all its releases.
 
         Args:
             progress: Called with each stage in words, never with a number of rows.
             sign: PEM file of an Ed25519 private key that signs the directory.
-            label: Label of the ledger's entry. By default it is the title of the spec's
-                `[report]`, or the names of its queries.
+            label: Label of the ledger's entry; by default the report's title or the queries' names.
 
         Returns:
             The tables, with their certificate and plan.
@@ -350,8 +344,7 @@ class Release:
             SourceError: The source can't be read.
             SpecError: The source doesn't fit the spec.
             InvalidArgument: `sign` is given without an output, or `label` without a ledger.
-            InvalidInput: The output exists or can't be written, `sign` holds no Ed25519 key, or the
-                rehearsal before the charge fails.
+            InvalidInput: The output or `sign` can't be used, or the rehearsal fails.
             Refused: No noise can serve a query, the ledger doesn't admit the charge, or all
                 releases of the series were published.
         """

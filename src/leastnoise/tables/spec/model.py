@@ -64,8 +64,7 @@ class Data(Section):
     CSV is UTF-8, its fields are separated by commas (in a .tsv by tabs), its decimal mark is a
     point, and its first line has the column names; `encoding`, `delimiter`, `decimal` and `header`
     change that. A text that is invalid in the encoding is missing. A workbook is read from the
-    sheet that `table` names, else from its only sheet. Files of SPSS, Stata and SAS have types and
-    value labels of their own.
+    sheet that `table` names, else from its only sheet. Statistical files have their own types.
 
     `engine` names the reader: "duckdb" (the default), "spark" for the session of this process, or
     the address of a Spark Connect server, such as "sc://localhost:15002".
@@ -213,15 +212,11 @@ class Privacy(Section):
         """The name of the unit in plans and ledgers.
 
         The label "row" means that each row is a unit. So a column called row has the label
-        `column "row"`. A column whose name reads like the unit of a series, such as "a in one
-        release", gets `column "…"` around its name, too.
+        `column "row"`, and likewise a column called "a in one release", as the unit of a series.
         """
         named_alike = _UNIT_OF_SERIES.search(self.unit) is not None
-        return f'column "{self.unit}"' if named_alike or self._is_column_row else self.unit
-
-    @property
-    def _is_column_row(self) -> bool:
-        return self.unit == "row" and not self.by_row
+        is_column = named_alike or (self.unit == "row" and not self.by_row)
+        return f'column "{self.unit}"' if is_column else self.unit
 
     @property
     def person(self) -> str:
@@ -324,13 +319,12 @@ class Series(Section):
 class Output(Section):
     """The directory of a release, which must not exist yet, and the format of its tables.
 
-    For a series, `path` contains a directory for each release, named by the release's number, such
-    as 01 to 52. `report` asks the command line to add a page about the release.
+    For a series, `path` has a directory for each release, named by its number, such as 01.
+    `report` asks the command line to add a page about the release.
 
     `xlsx` is a workbook with a cover sheet and a sheet for each table. `sdmx-csv` has a line for
     each statistic of each group, and needs the `agency` of its structures. The header of a CSV has
-    the names of columns or, with `headers = "both"`, also their labels, as in "count: count of
-    rows".
+    the names of columns or, with `headers = "both"`, also their labels.
     """
 
     path: Text = key("a directory that doesn't exist yet, relative to the spec", 'path = "out"')

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.answers.weighted import questions
-from leastnoise.tables.answers.weighted.questions import MergedSums, read_sums
+from leastnoise.tables.answers.weighted import named_sums, questions
+from leastnoise.tables.answers.weighted.named_sums import MergedSums, read_sums
 from leastnoise.tables.layout.axes import Bins, KeyColumn
 from leastnoise.tables.parse import spec_file
 
@@ -110,13 +110,13 @@ def test_what_is_refused_and_quotes_nothing(text: str, statement: str) -> None:
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(questions, "MOST_CELLS", 2)
+    monkeypatch.setattr(named_sums, "MOST_CELLS", 2)
     with pytest.raises(ValueError, match="at most 2 kinds of cells, got 3"):
         read_sums("sum,region\nlimit a,a\nlimit b,b\nlimit all,\n", AXES)
-    monkeypatch.setattr(questions, "MOST_QUESTIONS", 1)
+    monkeypatch.setattr(named_sums, "MOST_QUESTIONS", 1)
     with pytest.raises(ValueError, match="at most 1 sums"):
         read_sums("sum,region\nlimit a,a\nlimit b,b\n", AXES)
-    monkeypatch.setattr(questions, "_MOST_TERMS", 11)
+    monkeypatch.setattr(named_sums, "_MOST_TERMS", 11)
     with pytest.raises(ValueError, match="of 11 cells together"):
         read_sums("sum,region\nlimit all,\n", AXES)
 

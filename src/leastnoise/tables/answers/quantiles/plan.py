@@ -12,7 +12,8 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers.base import AloneInDraw, Listing, Reads, Sentence, Topic
-from leastnoise.tables.answers.noisy import describe_selected, half_width
+from leastnoise.tables.answers.error_words import half_width
+from leastnoise.tables.answers.noisy import describe_selected
 from leastnoise.tables.answers.quantiles.publish import (
     make_table,
     read_chosen_values,

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.answers.weighted.questions import MergedSums
+    from leastnoise.tables.answers.weighted.named_sums import MergedSums
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.guarantees.strategy import StrategyMatrix
-    from leastnoise.tables.answers.weighted.questions import MergedSums
+    from leastnoise.tables.answers.weighted.named_sums import MergedSums
     from leastnoise.tables.layout.layout import Layout
 
     Floats = NDArray[np.float64]
